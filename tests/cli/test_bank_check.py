@@ -54,7 +54,7 @@ def test_other_numbers_are_shown_and_end_with_3(run, monkeypatch, numbers, rober
     assert code == 3
     assert "error: 2 of 2 numbers differ from those published" in err
     first, second = out.splitlines()[1:]
-    assert "-0.5" in first
+    assert "-0.500000" in first
     assert first.endswith("differs")
     assert "found nan, +nan the output is empty  differs" in second
 
@@ -79,7 +79,22 @@ def numbers_of_others():
 
 
 @pytest.mark.extras
-def test_without_weights_it_names_the_command_that_fetches_them(run, tmp_path):
-    code, _, err = run("bank", "check", "bertscore", "--local", f"bertscore={tmp_path / 'none'}")
+def test_without_weights_it_names_the_command_that_fetches_them(run, tmp_path, monkeypatch, numbers_of_others):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "none"))
+    stated(monkeypatch, replace(numbers_of_others, id=""))
+    code, _, err = run("bank", "check", "bertscore")
     assert code == 2
     assert "`metricsmith bank fetch bertscore`" in err
+    code, _, err = run("bank", "check", "bertscore", "--local", f"bertscore={tmp_path / 'none'}")
+    assert code == 2
+    assert f"bertscore: {tmp_path / 'none'}: no such file or folder" in err
+
+
+@pytest.mark.parametrize(
+    ("local", "said"),
+    [(("bertscore",), "must be NAME=PATH"), (("bertscore=a", "bertscore=b"), "names bertscore twice")],
+)
+def test_places_are_read_as_for_an_induction(run, local, said):
+    code, _, err = run("bank", "check", "bertscore", *(part for one in local for part in ("--local", one)))
+    assert code == 2
+    assert said in err

@@ -58,12 +58,27 @@ def test_a_name_that_needs_weights_says_which_bank_has_it():
         default_bank().get("bertscoreff")
 
 
+@pytest.mark.parametrize("options", [{"bank_models": ["bertscore"]}, {"metrics": ["bertscore_f"]}, {}])
+def test_a_metric_that_is_named_and_whose_weights_are_not_here_is_an_error(nowhere, options):
+    with pytest.raises(NeedsError, match=r"bertscore\w*: .*nowhere: no such file or folder"):
+        AutoMetrics(TASK, bank="existing", local=nowhere, **options).compile(planted_rows(12))
+
+
 @pytest.mark.extras
-@pytest.mark.parametrize("options", [{"bank_models": ["bertscore"]}, {"metrics": ["bertscore_f"]}])
-def test_a_metric_whose_weights_are_not_here_is_left_out_and_the_notes_say_why(nowhere, options):
-    metric = AutoMetrics(TASK, bank="existing", local=nowhere, **options).compile(planted_rows(12))
-    assert [note for note in metric.record.notes if note.startswith(f"{ABSENT} at ")]
-    assert not [part for part in metric.components if part.name.startswith("bertscore")]
+def test_of_a_set_a_metric_whose_weights_are_not_here_is_left_out_and_the_notes_say_why(monkeypatch, tmp_path, caplog):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    metric = AutoMetrics(TASK, bank="existing", bank_models="all").compile(planted_rows(12))
+    assert [note for note in metric.record.notes if note.startswith(f"{ABSENT}: `metricsmith bank fetch NAME`: ")]
+    assert not [part for part in metric.components if part.card.checkpoint]
+    (line,) = [record.message for record in caplog.records if "left out" in record.message]
+    assert line.startswith("25 of 25 metrics with weights are left out: ")
+    assert "24 since weights not on this machine: `metricsmith bank fetch NAME`" in line or "25 of" in line
+
+
+@pytest.mark.parametrize("bank", ["none", "generated"])
+def test_models_and_a_bank_without_metrics_exclude_each_other(bank):
+    with pytest.raises(OptionError, match=f"bank='{bank}' takes no metric of the bank"):
+        AutoMetrics(bank=bank, bank_models="small")
 
 
 def test_retrieval_can_be_kept_from_the_cards():
@@ -114,7 +129,9 @@ def test_an_induction_with_models_is_saved_loaded_with_their_places_and_scores_e
     assert loaded.fingerprint() == metric.fingerprint()
     assert [one.raw for one in loaded.judge_batch(rows)] == [one.raw for one in metric.judge_batch(rows)]
     parts = metric.record.components
-    assert all(part.weights.startswith(bank.get(part.name).family.model.id) for part in parts)
+    at_hand = "weights at hand in place of "
+    assert all(part.weights.startswith(f"{at_hand}{bank.get(part.name).family.model.id}, sha256 ") for part in parts)
+    assert all(part["model"]["id"].startswith(at_hand) for part in loaded.to_state()["components"])
 
     other = tmp_path / "other"
     other.mkdir()

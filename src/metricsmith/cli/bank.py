@@ -95,7 +95,7 @@ def _weights_table(families: list[Family]) -> str:
         outputs = f"{len(others) + 1}: {first.name}, ..." if others else first.name
         outputs = "compares sets" if found["sets"] else outputs
         here, device = ("yes", found["device"] or "–") if found["here"] else ("no", "–")
-        rows.append((found["weights"], *size, here, device, checkpoint.languages, outputs))
+        rows.append((found["weights"], *size, here, device, checkpoint.languages.partition(",")[0], outputs))
         licences.add(checkpoint.licence)
     head = ("name", "GB on disk", "GB in memory", "usable", "device", "languages", "outputs")
     lines = [

@@ -146,9 +146,12 @@ def test_a_saved_metric_names_the_function_and_a_copy_keeps_it(family):
 def test_without_spacy_it_is_left_out_with_the_reason(tiny):
     places = {"summaqa": tiny("bert_qa")}
     bank = full_bank(["summaqa"], local=places)
-    assert lacking(bank.get("summaqa_f").family) == "spacy is not installed"
+    how = "pip install spacy, then python -m spacy download en_core_web_sm; or entities=function in Python"
+    assert lacking(bank.get("summaqa_f").family) == f"spacy is not installed: {how}"
     _, unusable = bank.usable([])
-    assert [(one.name, one.reason) for one in unusable] == [(name, "spacy is not installed") for name in NAMES]
+    assert [(one.name, one.reason) for one in unusable] == [(name, f"spacy is not installed: {how}") for name in NAMES]
+    nowhere = full_bank(["summaqa"], local={"summaqa": "/nowhere"}).get("summaqa_f").family
+    assert lacking(nowhere) == f"spacy is not installed: {how}; /nowhere: no such file or folder"
     usable, _ = full_bank(["summaqa"], local=places, entities=capitals_and_numbers).usable([])
     assert NAMES[0] in [metric.name for metric in usable]
     assert not math.isnan(usable[-1].score("Ann left.", input="Ann left."))
