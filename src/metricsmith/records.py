@@ -266,7 +266,7 @@ class Checkpoint:
     disk, memory : float
         GB (10^9 bytes) of the published files, and that scoring needs at least in `dtype`.
     max_tokens : int
-        The longest text that the model reads; 0 without a limit.
+        The longest text or pair that the model reads, the marks at its ends included; 0 without a limit.
     beyond : str
         What happens to longer texts.
     languages, licence, dtype, settings : str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from metricsmith.bank.base import Names, Reasoned, TextBatch
 from metricsmith.bank.models.engine.reward import rewards
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.records import Checkpoint, MetricCard, Output
@@ -28,15 +27,9 @@ CARD = MetricCard(
         "w . h for the last hidden state h of the chat (input as the user's turn, output as the assistant's, written "
         "by the checkpoint's own template with one start mark and a fixed date); no activation"
     ),
+    # The training loss reads a difference of 5 as 99 % of people preferring one of two answers.
     outputs=(
-        Output(
-            "grm_reward",
-            None,
-            None,
-            # The training loss reads a difference of 5 as 99 % of people preferring one of two answers.
-            half=5.0,
-            description="a logit; 0 has no meaning of its own, differences between answers to one input have",
-        ),
+        Output("grm_reward", None, None, half=5.0, description="a logit; compare it between answers to one input only"),
     ),
     needs=("input", "weights", "extra:models"),
     cost="local",
@@ -52,17 +45,11 @@ CARD = MetricCard(
         "the card, and no published number tells them apart",
         "Llama 3.2's template writes in the day of the run; here the date is always 26 Jul 2024",
         "implementations that look for the padding's id to find the end go wrong where that id also ends a turn",
-        "checked against the published weights: no",
     ),
     failure_cases=("a long, polite and wrong answer may get more than a short right one",),
     related=("inform_reward", "ldl_reward"),
     papers=("Yang et al. 2024, Regularizing hidden states enables learning generalizable reward model for LLMs",),
-    checkpoint=Checkpoint(
-        "Ray2333/GRM-Llama3.2-3B-rewardmodel-ft", 6.43, 12.9, 131072, "the number is undefined"
-    ),
-)  # fmt: skip
+    checkpoint=Checkpoint(MODEL.id, 6.43, 12.9, 131072, "the number is undefined"),
+)
 
-
-def compute(batch: TextBatch, outputs: Names) -> Reasoned:
-    """One pass for each distinct chat."""
-    return rewards(batch, outputs)
+compute = rewards

@@ -24,6 +24,7 @@ _SETTINGS: dict[str, tuple[Value, ...]] = {
 }  # fmt: skip
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}  # of a weight
 INSTALL = "pip install 'metricsmith[models]'"
+_EXTRA = ("torch", "transformers", "fasttext", "ot", "sentencepiece")  # modules that it brings
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,7 @@ class ModelSpec:
         """The reason, as a clause, why this machine cannot compute it; empty where it can. Hashes nothing."""
         modules = (*(("fasttext",) if self.head == "fasttext" else ("torch", "transformers")), *self.needs)
         if absent := [module for module in modules if find_spec(module) is None]:
-            return f"{absent[0]} is not installed" + ("" if absent[0] in self.needs else f": {INSTALL}")
+            return f"{absent[0]} is not installed" + (f": {INSTALL}" if absent[0] in _EXTRA else "")
         try:
             self.files()
         except NeedsError as problem:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from metricsmith.bank.base import FloatArray
-from metricsmith.bank.models.engine.batching import batched, padded
+from metricsmith.bank.models.engine.batching import batched, finite, padded
 from metricsmith.bank.models.engine.loader import computing, network
 from metricsmith.bank.models.spec import ModelSpec
 
-__all__ = ["finite", "last_states", "picked_log_likelihoods", "windowed_log_likelihoods"]
+__all__ = ["last_states", "picked_log_likelihoods", "windowed_log_likelihoods"]
 
 
 def windowed_log_likelihoods(
@@ -26,7 +26,6 @@ def windowed_log_likelihoods(
     Parameters
     ----------
     spec : ModelSpec
-        With head ``causal``.
     texts : sequence of str
         n texts, read as they stand.
     stride : int
@@ -41,8 +40,6 @@ def windowed_log_likelihoods(
 
     Raises
     ------
-    NeedsError
-        As `metricsmith.bank.models.engine.loader.network` raises it.
     ArithmeticError
         If a number of the network is not finite.
     """
@@ -105,11 +102,3 @@ def picked_log_likelihoods(logits: Any, ids: Any) -> Any:
 
     picked = logits.gather(2, ids[..., None])[..., 0].float()
     return picked - torch.stack([row.float().logsumexp(1) for row in logits])
-
-
-def finite(tensor: Any) -> FloatArray:
-    """A tensor as a float64 array; ArithmeticError if a number of it is not finite."""
-    found = np.asarray(tensor.double().cpu().numpy(), dtype=np.float64)
-    if not np.isfinite(found).all():
-        raise ArithmeticError("the network gives numbers that are not finite")
-    return found

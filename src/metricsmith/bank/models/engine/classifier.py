@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metricsmith.bank.base import FloatArray
-from metricsmith.bank.models.engine.batching import batched, padded
+from metricsmith.bank.models.engine.batching import batched, finite, padded
 from metricsmith.bank.models.engine.loader import Network, computing, network
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
@@ -31,16 +31,9 @@ class AnswerSpan:
 
 
 def logits(spec: ModelSpec, texts: Sequence[str], seconds: Sequence[str] | None = None) -> FloatArray:
-    """The head's numbers for n texts or pairs: shape (n, labels).
+    """The numbers of a head for classification or regression, for n texts or pairs: shape (n, labels).
 
     Where a text or pair is beyond the network's length, tokens are cut from the end of the longer of the two.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-        With a head for classification or regression.
-    texts, seconds : sequence of str
-        n texts, and the second texts of pairs.
 
     Raises
     ------
@@ -51,11 +44,10 @@ def logits(spec: ModelSpec, texts: Sequence[str], seconds: Sequence[str] | None 
     tokens = _tokens(_encoded(loaded, texts, seconds)) if texts else []
 
     def forward(batch: list[Tokens]) -> Sequence[FloatArray]:
-        return list(_forward(loaded, batch).logits.double().cpu().numpy())
+        return list(finite(_forward(loaded, batch).logits))
 
     with computing():
-        found = np.array(batched(tokens, lambda item: len(item[0]), forward))
-    return _finite(found.reshape(len(texts), -1))
+        return np.array(batched(tokens, lambda item: len(item[0]), forward)).reshape(len(texts), -1)
 
 
 def label_shares(
@@ -68,7 +60,7 @@ def label_shares(
     NeedsError
         If the network has not exactly one label of each name; case does not count.
     """
-    known = {int(place): str(name) for place, name in network(spec).module.config.id2label.items()}
+    known = network(spec).module.config.id2label
     places = []
     for label in labels:
         found = [place for place, name in known.items() if name.casefold() == label.casefold()]
@@ -95,8 +87,8 @@ def answers(spec: ModelSpec, questions: Sequence[str], contexts: Sequence[str]) 
 
     def forward(batch: list[Tokens]) -> Sequence[FloatArray]:
         found = _forward(loaded, batch)
-        both = np.stack([found.start_logits.double().cpu().numpy(), found.end_logits.double().cpu().numpy()], axis=1)
-        return [_finite(row[:, : len(ids)]) for row, (ids, _) in zip(both, batch, strict=True)]
+        both = np.stack([finite(found.start_logits), finite(found.end_logits)], axis=1)
+        return [row[:, : len(ids)] for row, (ids, _) in zip(both, batch, strict=True)]
 
     with computing():
         scores = batched(tokens, lambda item: len(item[0]), forward)
@@ -136,16 +128,10 @@ def _tokens(encoded: Any) -> list[Tokens]:
 def _forward(loaded: Network, batch: list[Tokens]) -> Any:
     ids, mask = padded([item[0] for item in batch], loaded.tokenizer.pad_token_id or 0, loaded.device)
     parts, _ = padded([item[1] for item in batch], 0, loaded.device)
-    more = {"token_type_ids": parts} if loaded.module.config.type_vocab_size > 1 else {}
+    more = {"token_type_ids": parts} if getattr(loaded.module.config, "type_vocab_size", 0) > 1 else {}
     return loaded.module(input_ids=ids, attention_mask=mask, **more)
 
 
 def _softmax(numbers: FloatArray) -> FloatArray:
     powers = np.exp(numbers - numbers.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
-
-
-def _finite(numbers: FloatArray) -> FloatArray:
-    if not np.isfinite(numbers).all():
-        raise ArithmeticError("the network gave a number that is not finite")
-    return numbers

@@ -23,15 +23,8 @@ _MAGIC, _SETTINGS_END = 793712314, 64  # a file's first number, and where its se
 def expected_values(batch: TextBatch, outputs: Names, values: Mapping[str, float]) -> Reasoned:
     """The sum over all labels of probability times value, for each output that is not blank.
 
-    fastText adds .00001 to each probability, so the sum is cut to the range of the values. Line breaks become spaces,
-    since they would end the text.
-
-    Parameters
-    ----------
-    batch : TextBatch
-    outputs : sequence of str
-    values : mapping of str to float
-        Each label of the file, fastText's prefix included.
+    `values` has each label of the file, fastText's prefix included. fastText adds .00001 to each probability, so the
+    sum is cut to the range of the values. Line breaks become spaces, since they would end the text.
 
     Raises
     ------

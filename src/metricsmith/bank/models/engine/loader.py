@@ -142,7 +142,12 @@ def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
     _check_architecture(spec, place, head)
     try:
         module, report = head.load(place, getattr(torch, spec.dtype))
-    except (SafetensorError, OSError, ValueError, RuntimeError, KeyError, EOFError) as problem:
+        tokenizer = (
+            head.tokenizer(place)
+            if head.tokenizer
+            else AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
+        )
+    except (SafetensorError, OSError, ValueError, RuntimeError, KeyError, EOFError, ImportError) as problem:
         raise NeedsError(f"{spec.name}: the checkpoint {place} cannot be read: {problem}") from problem
     lacking = [name for name in report["missing_keys"] if not head.may_miss(name)]
     strange = [name for name in report["unexpected_keys"] if not head.may_ignore(name)]
@@ -155,11 +160,6 @@ def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
             )
     if spec.layer is not None:
         _cut_layers(module, spec)
-    tokenizer = (
-        head.tokenizer(place)
-        if head.tokenizer
-        else AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
-    )
     module.to(device).eval()
     size = sum(tensor.numel() * tensor.element_size() for tensor in module.parameters())
     return Network(module, tokenizer, torch.device(device), size, key)

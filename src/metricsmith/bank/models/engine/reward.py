@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch
-from metricsmith.bank.models.engine.batching import batched, padded
+from metricsmith.bank.models.engine.batching import batched, finite, padded
 from metricsmith.bank.models.engine.loader import Network, computing, network
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
@@ -60,17 +60,12 @@ def read_chats(spec: ModelSpec, chats: Sequence[Chat | str], mark: str = "") -> 
     loaded = network(spec)
     place = _mark_id(spec, loaded, mark) if mark else None
     ids = [one if isinstance(one, str) else _token_ids(spec, loaded, one) for one in chats]
-    beyond = f"tokens, the network reads {loaded.max_tokens}"
-    ids = [
-        one if isinstance(one, str) or len(one) <= loaded.max_tokens else f"the chat has {len(one)} {beyond}"
-        for one in ids
-    ]
 
     def forward(part: list[tuple[int, ...]]) -> list[FloatArray]:
         parts = [part] if spec.dtype == "float32" else [[one] for one in part]
         return [numbers for some in parts for numbers in _forward(loaded, some, place)]
 
-    whole = [one for one in ids if not isinstance(one, str)]
+    whole = [one for one in ids if isinstance(one, tuple)]
     with computing():
         found = iter(batched(whole, len, forward))
     return [one if isinstance(one, str) else next(found) for one in ids]
@@ -82,18 +77,19 @@ def _turns(question: str, answer: str) -> Chat | str:
     return [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
 
 
-def _token_ids(spec: ModelSpec, loaded: Network, chat: Chat) -> tuple[int, ...]:
-    """The chat's token ids; the marks are those of the template, so that no text begins with two unless asked to."""
+def _token_ids(spec: ModelSpec, loaded: Network, chat: Chat) -> tuple[int, ...] | str:
+    """The chat's token ids, or that they are too many; the template marks the beginning, once unless asked to twice."""
     if loaded.tokenizer.chat_template is None:
         raise NeedsError(
             f"{spec.name}: the checkpoint {spec.location()} has no chat template, so nothing says how the network was "
             "shown a question and its answer; take one whose tokenizer has a template"
         )
-    text = loaded.tokenizer.apply_chat_template(
-        chat, tokenize=False, date_string=DATE, strftime_now=lambda _: DATE
-    )  # fmt: skip
+    text = loaded.tokenizer.apply_chat_template(chat, tokenize=False, date_string=DATE, strftime_now=lambda _: DATE)
     twice = ("start_marks", "two") in spec.options
-    return tuple(loaded.tokenizer(text, add_special_tokens=twice)["input_ids"])
+    ids = tuple(loaded.tokenizer(text, add_special_tokens=twice)["input_ids"])
+    if len(ids) > loaded.max_tokens:
+        return f"the chat has {len(ids)} tokens, the network reads {loaded.max_tokens}"
+    return ids
 
 
 def _mark_id(spec: ModelSpec, loaded: Network, mark: str) -> int:
@@ -108,7 +104,5 @@ def _forward(loaded: Network, batch: list[tuple[int, ...]], mark: int | None) ->
     places: list[Any] = [[len(one) - 1] if mark is None else np.flatnonzero(np.equal(one, mark)) for one in batch]
     counts = [len(found) for found in places]
     rows = np.repeat(np.arange(len(batch)), counts)
-    numbers = loaded.module(ids, mask, rows.tolist(), np.concatenate(places).tolist()).double().cpu().numpy()
-    if not np.isfinite(numbers).all():
-        raise ArithmeticError("the network gave a number that is not finite")
-    return np.split(numbers, np.cumsum(counts)[:-1])
+    numbers = loaded.module(ids, mask, rows.tolist(), np.concatenate(places).tolist())
+    return np.split(finite(numbers), np.cumsum(counts)[:-1])
