@@ -79,7 +79,7 @@ def _cut_short(file: Path) -> bool:
                 place += 17 + 4 * rows * width
         except struct.error:
             return True
-        return place > len(data)
+        return bool(place > len(data))
 
 
 def _loaded(spec: ModelSpec) -> Any:
