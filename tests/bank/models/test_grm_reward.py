@@ -103,7 +103,7 @@ def test_a_chat_begins_with_one_start_mark(tiny, tiny_folder, monkeypatch):
     family = tiny_family("grm_reward", tiny, tiny_folder)
     seen = []
     kept = reward.batched
-    monkeypatch.setattr(reward, "batched", lambda items, *rest: seen.extend(items) or kept(items, *rest))
+    monkeypatch.setattr(reward, "batched", lambda spec, items, *rest: seen.extend(items) or kept(spec, items, *rest))
     read_chats(family.model, [reward_loop.question_and_answer(*reward_loop.PAIRS[0])])
     start = network(family.model).tokenizer.bos_token_id
     assert seen[0][0] == start

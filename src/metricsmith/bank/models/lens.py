@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch, pair_up
-from metricsmith.bank.models.engine.batching import batched, padded
+from metricsmith.bank.models.engine.batching import batched, finite, padded
 from metricsmith.bank.models.engine.loader import computing, network
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.records import Checkpoint, MetricCard, Output
@@ -87,15 +87,13 @@ def _compared(spec: ModelSpec, *texts: Any) -> FloatArray:
         return list((loaded.module(ids, mask, normed) * seen).sum(1) / seen.sum(1))
 
     lowered = [text.lower() for column in texts for text in column]
-    ids = loaded.tokenizer(lowered, truncation=True, max_length=loaded.max_tokens - 2)["input_ids"]
+    ids = loaded.encoded(lowered, truncation=True, max_length=loaded.max_tokens - 2)["input_ids"]
     with computing():
-        vectors = torch.stack(batched([tuple(one) for one in ids], len, forward))
+        vectors = torch.stack(batched(spec, [tuple(one) for one in ids], len, forward))
         source, output, reference = vectors.view(3, len(texts[0]), -1)
         features = [source, output, reference, output * reference, (output - reference).abs()]
         features += [output * source, (output - source).abs()]
-        numbers = loaded.module.estimator["ff"](torch.cat(features, 1))[:, 0].double().cpu().numpy()
-    if not np.isfinite(numbers).all():
-        raise ArithmeticError("the network gave a number that is not finite")
+        numbers = finite(loaded.module.estimator["ff"](torch.cat(features, 1))[:, 0])
     if spec.option("rescale"):
         numbers = np.array([0.5 * (math.erf(z / math.sqrt(2)) + 1) for z in numbers.tolist()])
     return np.asarray(numbers)

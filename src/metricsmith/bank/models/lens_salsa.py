@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from metricsmith.bank.base import Names, Reasoned, TextBatch
-from metricsmith.bank.models.engine.batching import batched, padded
+from metricsmith.bank.models.engine.batching import batched, finite, padded
 from metricsmith.bank.models.engine.loader import Network, computing, network
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.records import Checkpoint, MetricCard, Output
@@ -75,13 +75,10 @@ def compute(batch: TextBatch, outputs: Names) -> Reasoned:
 
     def forward(part: list[tuple[int, ...]]) -> list[float]:
         ids, mask = padded(part, loaded.tokenizer.pad_token_id or 0, loaded.device)
-        numbers: list[float] = loaded.module.estimator["ff"](loaded.module(ids, mask)[:, 0])[:, 0].tolist()
-        if not all(map(math.isfinite, numbers)):
-            raise ArithmeticError("the network gave a number that is not finite")
-        return numbers
+        return list(finite(loaded.module.estimator["ff"](loaded.module(ids, mask)[:, 0])[:, 0]))
 
     with computing():
-        found = iter(batched(whole, len, forward))
+        found = iter(batched(batch.spec, whole, len, forward))
     values = np.array([math.nan if reason else 100 * next(found) for reason in reasons])
     return Reasoned(dict.fromkeys(outputs, values), reasons)
 
@@ -89,5 +86,5 @@ def compute(batch: TextBatch, outputs: Names) -> Reasoned:
 def _token_ids(loaded: Network, output: str, source: str) -> tuple[int, ...]:
     """The joined ids: each text is cut before, and the whole after, which loses its last mark."""
     cut = {"truncation": True, "max_length": loaded.max_tokens - 4, "add_special_tokens": False}
-    first, second = loaded.tokenizer([output.lower(), source.lower()], **cut)["input_ids"]
+    first, second = loaded.encoded([output.lower(), source.lower()], **cut)["input_ids"]
     return tuple(loaded.tokenizer.build_inputs_with_special_tokens(first, second)[: loaded.max_tokens])

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from metricsmith.bank.base import FloatArray
-from metricsmith.bank.models.engine.batching import batched, padded
+from metricsmith.bank.models.engine.batching import batched, finite, padded
 from metricsmith.bank.models.engine.loader import computing, network
 from metricsmith.bank.models.spec import ModelSpec
 
-__all__ = ["finite", "last_states", "picked_log_likelihoods", "windowed_log_likelihoods"]
+__all__ = ["last_states", "picked_log_likelihoods", "windowed_log_likelihoods"]
 
 
 def windowed_log_likelihoods(
@@ -50,7 +50,7 @@ def windowed_log_likelihoods(
     places = loaded.max_tokens
     step = min(stride, max(places // 2, 1))
     mark = [loaded.tokenizer.bos_token_id] if begin else []
-    encoded = loaded.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
+    encoded = loaded.encoded(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
     windows: list[tuple[tuple[int, ...], int]] = []  # token ids, and how many at the end are scored
     owners: list[int] = []
     for owner, ids in enumerate([*mark, *one] for one in encoded):
@@ -70,7 +70,7 @@ def windowed_log_likelihoods(
         return [row[len(window) - 1 - new : len(window) - 1] for row, (window, new) in zip(found, batch, strict=True)]
 
     with computing():
-        found = batched(windows, lambda window: len(window[0]), forward)
+        found = batched(spec, windows, lambda window: len(window[0]), forward)
     parts: list[list[FloatArray]] = [[np.empty(0)] for _ in texts]
     for owner, part in zip(owners, found, strict=True):
         parts[owner].append(part)
@@ -84,7 +84,7 @@ def last_states(spec: ModelSpec, texts: Sequence[str]) -> FloatArray:
     `windowed_log_likelihoods`.
     """
     loaded = network(spec)
-    encoded = loaded.tokenizer(list(texts), truncation=True, max_length=loaded.max_tokens)["input_ids"]
+    encoded = loaded.encoded(list(texts), truncation=True, max_length=loaded.max_tokens)["input_ids"]
 
     def forward(batch: list[tuple[int, ...]]) -> list[FloatArray]:
         ids, mask = padded(batch, 0, loaded.device)
@@ -93,7 +93,7 @@ def last_states(spec: ModelSpec, texts: Sequence[str]) -> FloatArray:
         return list(finite(hidden.gather(1, ends)[:, 0]))
 
     with computing():
-        return np.stack(batched([tuple(ids) for ids in encoded], len, forward))
+        return np.stack(batched(spec, [tuple(ids) for ids in encoded], len, forward))
 
 
 def picked_log_likelihoods(logits: Any, ids: Any) -> Any:
@@ -105,11 +105,3 @@ def picked_log_likelihoods(logits: Any, ids: Any) -> Any:
 
     picked = logits.gather(2, ids[..., None])[..., 0].float()
     return picked - torch.stack([row.float().logsumexp(1) for row in logits])
-
-
-def finite(tensor: Any) -> FloatArray:
-    """A tensor as a float64 array; ArithmeticError if a number of it is not finite."""
-    found = np.asarray(tensor.double().cpu().numpy(), dtype=np.float64)
-    if not np.isfinite(found).all():
-        raise ArithmeticError("the network gives numbers that are not finite")
-    return found

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metricsmith.bank.base import FloatArray
-from metricsmith.bank.models.engine.batching import batched, padded
+from metricsmith.bank.models.engine.batching import batched, finite, padded
 from metricsmith.bank.models.engine.loader import Network, computing, network
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
@@ -51,11 +51,11 @@ def logits(spec: ModelSpec, texts: Sequence[str], seconds: Sequence[str] | None 
     tokens = _tokens(_encoded(loaded, texts, seconds)) if texts else []
 
     def forward(batch: list[Tokens]) -> Sequence[FloatArray]:
-        return list(_forward(loaded, batch).logits.double().cpu().numpy())
+        return list(finite(_forward(loaded, batch).logits))
 
     with computing():
-        found = np.array(batched(tokens, lambda item: len(item[0]), forward))
-    return _finite(found.reshape(len(texts), -1))
+        found = np.array(batched(spec, tokens, lambda item: len(item[0]), forward))
+    return found.reshape(len(texts), -1)
 
 
 def label_shares(
@@ -95,11 +95,11 @@ def answers(spec: ModelSpec, questions: Sequence[str], contexts: Sequence[str]) 
 
     def forward(batch: list[Tokens]) -> Sequence[FloatArray]:
         found = _forward(loaded, batch)
-        both = np.stack([found.start_logits.double().cpu().numpy(), found.end_logits.double().cpu().numpy()], axis=1)
-        return [_finite(row[:, : len(ids)]) for row, (ids, _) in zip(both, batch, strict=True)]
+        both = np.stack([finite(found.start_logits), finite(found.end_logits)], axis=1)
+        return [row[:, : len(ids)] for row, (ids, _) in zip(both, batch, strict=True)]
 
     with computing():
-        scores = batched(tokens, lambda item: len(item[0]), forward)
+        scores = batched(spec, tokens, lambda item: len(item[0]), forward)
     result = []
     for row, (both, context) in enumerate(zip(scores, contexts, strict=True)):
         places = [place for place, part in enumerate(encoded.sequence_ids(row)) if part == 1]
@@ -121,7 +121,7 @@ def _best_span(shares: FloatArray) -> tuple[int, int, float]:
 
 def _encoded(loaded: Network, texts: Sequence[str], seconds: Sequence[str] | None, **options: Any) -> Any:
     pairs = None if seconds is None else list(seconds)
-    return loaded.tokenizer(
+    return loaded.encoded(
         list(texts), pairs, truncation="longest_first", max_length=loaded.max_tokens, return_token_type_ids=True,
         **options,
     )  # fmt: skip
@@ -143,9 +143,3 @@ def _forward(loaded: Network, batch: list[Tokens]) -> Any:
 def _softmax(numbers: FloatArray) -> FloatArray:
     powers = np.exp(numbers - numbers.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
-
-
-def _finite(numbers: FloatArray) -> FloatArray:
-    if not np.isfinite(numbers).all():
-        raise ArithmeticError("the network gave a number that is not finite")
-    return numbers

@@ -18,6 +18,7 @@ __all__ = [
     "perceptron",
     "plain_head",
     "scores",
+    "shapes",
     "two_layers",
 ]
 
@@ -44,11 +45,11 @@ def own_network(
         from transformers import MODEL_MAPPING, AutoConfig
 
         config = AutoConfig.from_pretrained(place, local_files_only=True, trust_remote_code=False)
-        base, shapes = MODEL_MAPPING[type(config)].__mro__[1], _shapes(place)
+        base, found = MODEL_MAPPING[type(config)].__mro__[1], shapes(place)
 
         def init(self: Any, config: Any) -> None:
             base.__init__(self, config)
-            made = parts(config, shapes)
+            made = parts(config, found)
             for name, part in made.items():
                 setattr(self, name, part)
             self._keep_in_fp32_modules_strict = [name for name in made if name not in BACKBONES]
@@ -185,7 +186,8 @@ def _with_separate_files(network: Any, place: Path, report: Mapping[str, Any]) -
     return {**report, "missing_keys": missing, "unexpected_keys": [*report["unexpected_keys"], *unknown]}
 
 
-def _shapes(place: Path) -> dict[str, tuple[int, ...]]:
+def shapes(place: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of the weights in the safetensors files of a folder, by name."""
     from safetensors import safe_open
 
     found: dict[str, tuple[int, ...]] = {}

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch
-from metricsmith.bank.models.engine.batching import batched, padded
+from metricsmith.bank.models.engine.batching import batched, finite, padded
 from metricsmith.bank.models.engine.loader import Network, computing, network
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
@@ -36,8 +37,6 @@ def rewards(batch: TextBatch, outputs: Names) -> Reasoned:
 
 def read_chats(spec: ModelSpec, chats: Sequence[Chat | str], mark: str = "") -> list[FloatArray | str]:
     """The numbers of each chat, by the checkpoint's own chat template.
-
-    Below full precision each chat goes through the network alone: sums in half precision depend on the batch's shape.
 
     Parameters
     ----------
@@ -66,13 +65,9 @@ def read_chats(spec: ModelSpec, chats: Sequence[Chat | str], mark: str = "") -> 
         for one in ids
     ]
 
-    def forward(part: list[tuple[int, ...]]) -> list[FloatArray]:
-        parts = [part] if spec.dtype == "float32" else [[one] for one in part]
-        return [numbers for some in parts for numbers in _forward(loaded, some, place)]
-
     whole = [one for one in ids if not isinstance(one, str)]
     with computing():
-        found = iter(batched(whole, len, forward))
+        found = iter(batched(spec, whole, len, partial(_forward, loaded, mark=place)))
     return [one if isinstance(one, str) else next(found) for one in ids]
 
 
@@ -84,19 +79,24 @@ def _turns(question: str, answer: str) -> Chat | str:
 
 def _token_ids(spec: ModelSpec, loaded: Network, chat: Chat) -> tuple[int, ...]:
     """The chat's token ids; the marks are those of the template, so that no text begins with two."""
+    from jinja2 import TemplateError
+
     if loaded.tokenizer.chat_template is None:
         raise NeedsError(
             f"{spec.name}: the checkpoint {spec.location()} has no chat template, so nothing says how the network was "
             "shown a question and its answer; take one whose tokenizer has a template"
         )
-    text = loaded.tokenizer.apply_chat_template(
-        chat, tokenize=False, date_string=DATE, strftime_now=lambda _: DATE
-    )  # fmt: skip
-    return tuple(loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
+    try:
+        text = loaded.tokenizer.apply_chat_template(
+            chat, tokenize=False, date_string=DATE, strftime_now=lambda _: DATE
+        )  # fmt: skip
+    except TemplateError as problem:  # of a template that is wrong, refuses this chat, or reaches out of its sandbox
+        raise ValueError(f"the chat template fails: {problem}") from problem
+    return tuple(loaded.encoded(text, add_special_tokens=False)["input_ids"])
 
 
 def _mark_id(spec: ModelSpec, loaded: Network, mark: str) -> int:
-    ids = loaded.tokenizer(mark, add_special_tokens=False)["input_ids"]
+    ids = loaded.encoded(mark, add_special_tokens=False)["input_ids"]
     if len(ids) != 1:
         raise NeedsError(f"{spec.name}: {mark} is {len(ids)} tokens of {spec.location()} and must be one")
     return int(ids[0])
@@ -107,7 +107,5 @@ def _forward(loaded: Network, batch: list[tuple[int, ...]], mark: int | None) ->
     places: list[Any] = [[len(one) - 1] if mark is None else np.flatnonzero(np.equal(one, mark)) for one in batch]
     counts = [len(found) for found in places]
     rows = np.repeat(np.arange(len(batch)), counts)
-    numbers = loaded.module(ids, mask, rows.tolist(), np.concatenate(places).tolist()).double().cpu().numpy()
-    if not np.isfinite(numbers).all():
-        raise ArithmeticError("the network gave a number that is not finite")
+    numbers = finite(loaded.module(ids, mask, rows.tolist(), np.concatenate(places).tolist()))
     return np.split(numbers, np.cumsum(counts)[:-1])
