@@ -82,10 +82,10 @@ def texts(path: Path, count: int, seed: int) -> list[str]:
 
 
 @contextmanager
-def calls_recorded(module: Any) -> Iterator[list[dict[str, Any]]]:
-    """The keyword arguments of the module's calls inside."""
-    calls: list[dict[str, Any]] = []
-    hook = module.register_forward_pre_hook(lambda _, __, given: calls.append(dict(given)), with_kwargs=True)
+def calls_recorded(module: Any) -> Iterator[list[tuple[tuple[Any, ...], dict[str, Any]]]]:
+    """The arguments of the module's calls inside."""
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    hook = module.register_forward_pre_hook(lambda _, *given: calls.append(given), with_kwargs=True)
     try:
         yield calls
     finally:
@@ -110,8 +110,8 @@ def engine_share(family: Any, batch: Any, rounds: int) -> tuple[float, float]:
 
     def plain() -> None:
         with computing():
-            for given in calls:
-                module(**given)
+            for places, names_given in calls:
+                module(*places, **names_given)
 
     pairs = []
     for _ in range(rounds):
@@ -234,7 +234,7 @@ def measure(options: argparse.Namespace, folder: Path, local: dict[str, str]) ->
     print("metric            ours    package   times    autometrics-ai   times")
     for name in PACKAGES:
         family, batch = at(name, ARITHMETIC[name])
-        part = batch.part(0, options.package_pairs)
+        part = batch.part(range(options.package_pairs))
         names = [output.name for output in family.card.outputs]
         family.compute(part, names)
         ours = timed(lambda family=family, part=part, names=names: family.compute(part, names))

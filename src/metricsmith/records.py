@@ -175,8 +175,7 @@ class Judgement:
     usage : Usage
         The cost of this judgement.
     spans : tuple of ErrorSpan
-        The errors that the number rests on, for metrics that mark errors; empty where there are none, and for all
-        other metrics.
+        The errors that the number rests on; empty where there are none, and for metrics that mark none.
     """
 
     metric: str
@@ -265,13 +264,12 @@ class Checkpoint:
     model, revision : str
         Id and revision at the hub, or the file's address.
     disk, memory : float
-        GB (10^9 bytes) of the published files, and that scoring needs at least.
+        GB (10^9 bytes) of the published files, and that scoring needs at least in `dtype`.
     max_tokens : int
-        The longest text that the model reads; 0 without a limit.
+        The longest text or pair that the model reads, the marks at its ends included; 0 without a limit.
     beyond : str
         What happens to longer texts.
-    languages : str
-    licence : str
+    languages, licence, dtype, settings : str
     """
 
     model: str
@@ -282,12 +280,14 @@ class Checkpoint:
     revision: str = "main"
     languages: str = "English"
     licence: str = "see the model's card"
+    dtype: str = "float32"
+    settings: str = ""
 
     def __str__(self) -> str:
-        size = f"{self.disk:.2g} GB on disk, {self.memory:.2g} GB in memory"
         limit = f"; longest text {self.max_tokens:,} tokens, {self.beyond}" if self.max_tokens else ""
-        text = f"{self.model}, revision {self.revision}; {size}; {self.languages}; licence: {self.licence}{limit}"
-        return f"{text}; checked against the published weights: no"
+        size = f"{self.disk:.2g} GB on disk, {self.memory:.2g} GB in memory in {self.dtype}"
+        used = "; ".join(filter(None, (f"{self.model}, revision {self.revision}", self.settings, size, self.languages)))
+        return f"{used}; licence: {self.licence}{limit}; checked against the published weights: no"
 
 
 COSTS = ("free", "cheap", "local", "model")  # of a metric, as its card has it, in rising order

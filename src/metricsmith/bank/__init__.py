@@ -2,6 +2,7 @@
 
 `MetricBank`, `default_bank` and `full_bank` stand at the root.
 
+`mauve`      how close two sets of texts are; it has no number for a row
 `ModelSpec`  the weights of a metric that needs some: which, how used, and where they lie
 """
 
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from metricsmith.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from metricsmith.bank.corpus import mauve as mauve
     from metricsmith.bank.models.spec import ModelSpec as ModelSpec
 else:
     __all__, __getattr__, __dir__ = lazy_names(__name__)

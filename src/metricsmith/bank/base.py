@@ -117,6 +117,11 @@ class Family:
     statistics: Callable[[TextBatch], Statistics] | None = None
     model: ModelSpec | None = None
 
+    def __post_init__(self) -> None:
+        if self.model is not None and self.card.checkpoint is not None:  # the card tells the settings in force
+            card = replace(self.card, checkpoint=self.model.in_force(self.card.checkpoint))
+            object.__setattr__(self, "card", card)
+
     def metrics(self) -> list[BankMetric]:
         """One metric per output, in the card's order."""
         return [BankMetric(self, output.name) for output in self.card.outputs]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import dspy
 
-from metricsmith.bank.base import BankMetric, Family, missing_needs
+from metricsmith.bank.base import BankMetric, Family, Reasoned, TextBatch, missing_needs
 from metricsmith.bank.models.engine.loader import device_for, loaded_bytes
 from metricsmith.bank.models.engine.memory import free_memory
 from metricsmith.errors import NeedsError, OptionError, nearest
@@ -24,7 +24,7 @@ from metricsmith.records import MetricCard
 
 __all__ = [
     "CORPUS_MODELS", "MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank",
-    "lacking", "model_family", "model_name", "saved_family",
+    "lacking", "model_family", "model_name", "named_function", "saved_family", "whole_table",
 ]  # fmt: skip
 
 MODULES: tuple[str, ...] = (
@@ -180,6 +180,7 @@ class MetricBank:
     def _find(self, name: str) -> BankMetric | Family:
         found = self._index().get(_plain(name))
         if found is None and (weighted := _weighted().get(_plain(name))):
+            _refuse_sets([weighted])
             raise OptionError(f"{name!r} needs weights: full_bank([{weighted!r}]) has it")
         if found is None:
             known = [metric.name for metric in self.metrics()] + self.names()
@@ -231,27 +232,36 @@ def family(module: str) -> Family:
 def model_family(name: str, **changes: Any) -> Family:
     """The family of a file of the folder `models`, its `ModelSpec` with other fields and settings.
 
-    ``settings`` among the changes is a mapping of settings, ``entities`` SummaQA's function; all others are fields of
-    the spec.
+    ``settings`` among the changes is a mapping of settings, ``entities`` a function for metrics that take one, called
+    as the setting ``entities`` says; all others are fields of the spec.
     """
     file = import_module(f"metricsmith.bank.models.{name}")
-    settings = changes.pop("settings", {})
-    entities = changes.pop("entities", None)
-    if entities is not None and name == "summaqa":
-        compute, spec = file.with_entities(entities)
-    else:
-        compute, spec = file.compute, file.MODEL
+    settings, entities = dict(changes.pop("settings", {})), changes.pop("entities", None)
+    compute, spec = getattr(file, "compute", _no_rows), file.MODEL
+    if entities is not None and hasattr(file, "with_entities"):
+        compute, spec = file.with_entities(entities, settings.pop("entities", ""))
     spec = replace(spec, **changes).using(**settings)
     card = file.card_for(spec) if hasattr(file, "card_for") else file.CARD
     return Family(card, compute, getattr(file, "statistics", None) if spec.reads_corpus else None, spec)
 
 
-def saved_family(known: Family, state: Mapping[str, Any], path: str = "") -> Family:
-    """A family as the state of one of its metrics says that it was used; `path` is where the weights lie."""
+def named_function(state: Mapping[str, Any]) -> str:
+    """The name of the function that the state of a bank metric rests on, its finder of entities; empty for none."""
+    return str(state.get("model", {}).get("options", {}).get("entities", ""))
+
+
+def saved_family(
+    known: Family, state: Mapping[str, Any], path: str = "", function: Callable[..., Any] | None = None
+) -> Family:
+    """A family as the state of one of its metrics says that it was used.
+
+    `path` is where the weights lie, `function` the one that `named_function` names.
+    """
     if known.model is None:
         return known
-    spec = known.model.with_state(state["model"])
-    return replace(model_family(spec.name, settings=dict(spec.options)), model=replace(spec, path=path))
+    found = model_family(known.model.name, settings=state["model"]["options"], entities=function, path=path)
+    assert found.model is not None
+    return replace(found, model=found.model.with_state(state["model"]))
 
 
 @lru_cache(maxsize=1)
@@ -289,7 +299,7 @@ def full_bank(
     Raises
     ------
     OptionError
-        If a name, device or setting is not known.
+        If a name, device or setting is not known, or MAUVE is named.
     """
     if device not in DEVICES:
         raise OptionError(f"device={device!r} must be one of {', '.join(DEVICES)}")
@@ -301,6 +311,7 @@ def full_bank(
         raise OptionError(f"models={models!r} must be 'small', 'all' or a list of names: write [{models!r}]")
     else:
         chosen = list(dict.fromkeys(map(model_name, models)))
+        _refuse_sets(chosen)
     cache = "" if cache_dir is None else str(cache_dir)
     families = [
         model_family(
@@ -316,6 +327,27 @@ def full_bank(
     return MetricBank((*default_bank().families, *families))
 
 
+def whole_table(local: Mapping[str, str | PathLike[str]] | None = None) -> MetricBank:
+    """All families with their cards, those that compare sets and judge no row included; `local` as for `full_bank`."""
+    places = {model_name(name): str(path) for name, path in (local or {}).items()}
+    sets = [model_family(name, path=places.get(name, "")) for name in CORPUS_MODELS]
+    return MetricBank((*full_bank("all", local=local).families, *sets))
+
+
+def _refuse_sets(names: Iterable[str]) -> None:
+    for name in names:
+        if name in CORPUS_MODELS:
+            raise OptionError(
+                f"{name} compares sets of texts and has no number for a row: "
+                f"metricsmith.bank.corpus.{name}(outputs, references)"
+            )
+
+
+def _no_rows(batch: TextBatch, _: Sequence[str]) -> Reasoned:
+    _refuse_sets([batch.spec.name])
+    raise AssertionError(batch.spec.name)
+
+
 def model_name(name: str) -> str:
     """The name in our table of a metric with weights, found by that of its card or of one of its outputs as well.
 
@@ -326,14 +358,15 @@ def model_name(name: str) -> str:
     """
     if found := _weighted().get(_plain(name)):
         return found
-    raise OptionError(f"no metric {name!r:.60} with weights{nearest(name, MODELS)}; they are {', '.join(MODELS)}")
+    known = (*MODELS, *CORPUS_MODELS)
+    raise OptionError(f"no metric {name!r:.60} with weights{nearest(name, known)}; they are {', '.join(known)}")
 
 
 @lru_cache(maxsize=1)
 def _weighted() -> Mapping[str, str]:
     """Plain names of metrics with weights, of their cards and outputs, to names in our table."""
     known: dict[str, str] = {}
-    for one in MODELS:
+    for one in (*MODELS, *CORPUS_MODELS):
         card = model_family(one).card
         known |= {_plain(text): one for text in (one, card.name, *(output.name for output in card.outputs))}
     return known

@@ -33,11 +33,11 @@ def list_bank(
     as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON.")] = False,
 ) -> None:
     """List every metric with its outputs and needs."""
-    from metricsmith.bank.catalogue import default_bank, full_bank
+    from metricsmith.bank.catalogue import default_bank, whole_table
 
     if local and not models:
         raise OptionError("--local says where weights lie: give --models, too")
-    bank = full_bank("all", local=places(local)) if models else default_bank()
+    bank = whole_table(places(local)) if models else default_bank()
     families = [family for family in bank.families if family.model is not None or not models]
     cards = [family.card for family in families]
     if as_json:
@@ -57,14 +57,14 @@ def list_bank(
 @bank_app.command("show")
 def show(name: Annotated[str, typer.Argument(help="A metric or one of its outputs.")]) -> None:
     """Print a metric's card."""
-    from metricsmith.bank.catalogue import full_bank
+    from metricsmith.bank.catalogue import whole_table
 
-    say(full_bank("all").card(name).to_markdown())
+    say(whole_table().card(name).to_markdown())
 
 
 def _on_this_machine(family: Family) -> dict[str, Any]:
     """The weights' name, device and presence; nothing for a family without weights. Hashes nothing."""
-    from metricsmith.bank.catalogue import lacking
+    from metricsmith.bank.catalogue import CORPUS_MODELS, lacking
     from metricsmith.bank.models.engine.loader import device_for
 
     if family.model is None:
@@ -72,7 +72,8 @@ def _on_this_machine(family: Family) -> dict[str, Any]:
     alone = family.model.head == "fasttext"  # which knows no device
     device = "cpu" if alone else device_for(family.model) if find_spec("torch") else ""
     reason = lacking(family)
-    return {"weights": family.model.name, "device": device, "here": not reason, "lacking": reason}
+    name, here = family.model.name, not reason
+    return {"weights": name, "device": device, "here": here, "lacking": reason, "sets": name in CORPUS_MODELS}
 
 
 def _weights_table(families: list[Family]) -> str:
@@ -87,6 +88,7 @@ def _weights_table(families: list[Family]) -> str:
             continue
         size = (f"{checkpoint.disk:.2f}", f"{checkpoint.memory:.2f}")
         outputs = ", ".join(output.name for output in family.card.outputs)
+        outputs += " (compares sets)" if found["sets"] else ""
         here = "yes" if found["here"] else "no"
         rows.append(
             (found["weights"], *size, here, found["device"] or "–", checkpoint.languages, checkpoint.licence, outputs)

@@ -102,7 +102,7 @@ def score_command(
     end_with(problem)
     if found is not None:
         say(f"mean {metric.task.target}: {found}", err=True)
-    _check_failures([judgement for column in map(judged.column, _asked(metric)) for judgement in column])
+    _check_failures(metric, [judged.column(place) for place in range(len(metric.components))])
 
 
 @takes_groups(without=("system", "rater", "where", "temperature"), after={"row": "data"})
@@ -131,7 +131,7 @@ def explain_command(
     for part in sorted(explanation.parts, key=lambda part: -part.cost if part.judgement.ok else math.inf):
         points = f"{part.contribution:+9.3f}" if part.judgement.ok else f"{'none':>9}"
         say(f"{points}  {part}")
-    _check_failures([explanation.parts[place].judgement for place in _asked(metric)])
+    _check_failures(metric, [[part.judgement] for part in explanation.parts])
 
 
 def _written(lines: Sequence[Mapping[str, Any]], *, as_json: bool, raw_csv: bool) -> str:
@@ -165,13 +165,18 @@ def _judge(metric: InducedMetric, rows: Sequence[Any], **options: Any) -> tuple[
     return table, problem
 
 
-def _asked(metric: InducedMetric) -> list[int]:
-    """Places of the components that the model answers."""
-    return [place for place, component in enumerate(metric.components) if component.card.cost == "model"]
+def _check_failures(metric: InducedMetric, columns: Sequence[Sequence[Judgement]]) -> None:
+    """Fail the command where a model failed on too many judgements, though other components may predict the row.
+
+    The model that is asked answers for all its components together, each network of this machine for its own.
+    """
+    costs = [component.card.cost for component in metric.components]
+    asked = [one for cost, column in zip(costs, columns, strict=True) if cost == "model" for one in column]
+    for judgements in (asked, *(column for cost, column in zip(costs, columns, strict=True) if cost == "local")):
+        _check_share(judgements)
 
 
-def _check_failures(judgements: Sequence[Judgement]) -> None:
-    """Fail the command where the model failed on too many judgements, though other components may predict the row."""
+def _check_share(judgements: Sequence[Judgement]) -> None:
     failed = [judgement for judgement in judgements if judgement.status not in NO_FAILURES]
     if len(failed) > MOST_FAILED * len(judgements):
         counts = Counter(judgement.status.value for judgement in failed)

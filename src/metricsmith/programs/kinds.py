@@ -15,7 +15,7 @@ from typing import Any
 import dspy
 
 from metricsmith.bank.base import Family
-from metricsmith.bank.catalogue import full_bank, saved_family
+from metricsmith.bank.catalogue import full_bank, named_function, saved_family
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import OptionError, StateError
 from metricsmith.model_calls.adapters import ADAPTER_NAMES
@@ -91,21 +91,26 @@ def _bank(value: Any, path: str) -> None:
     known = families()
     one_of(*known)(inside(value, "name"), at(path, "name"))
     family = known[value["name"]]
-    weights = {} if family.model is None else {"model": _weights(family.model)}
+    weights = {} if family.model is None else {"model": _weights(family, family.model)}
     keys({"statistics": maybe(corpus)}, name=text(), **weights)(value, path)
-    if value.get("statistics") is not None and saved_family(family, value).statistics is None:
+    if value.get("statistics") is not None and _without_code(family, value).statistics is None:
         refuse(at(path, "statistics"), f"not allowed; {value['name']} has none")
 
 
-def _weights(model: ModelSpec) -> Check:
-    """All that a file says of weights: texts to compare and settings of a fixed table, nothing of which is followed."""
-    settings = {name: one_of(*values) for name, values in model.choices}
+def _without_code(family: Family, state: Mapping[str, Any]) -> Family:
+    """The family of a state, with nothing in the place of the function that it names."""
+    return saved_family(family, state, function=list if named_function(state) else None)
+
+
+def _weights(family: Family, model: ModelSpec) -> Check:
+    """All that a file says of weights: names and settings of a fixed table, nothing of which is followed."""
+    settings = {name: text(NAME, 1) if name == "entities" else one_of(*values) for name, values in model.choices}
     return made(
         keys(
             id=text(NAME), revision=text(NAME), layer=maybe(number(1, ITEMS, whole=True)), tokenizer=text(NAME),
             dtype=text(NAME), options=keys(settings), weights=text(64, 64),
         ),
-        model.with_state,
+        lambda state: _without_code(family, {"model": state}),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metricsmith.bank.base import BankMetric
-from metricsmith.bank.catalogue import model_name, saved_family
+from metricsmith.bank.catalogue import model_name, named_function, saved_family
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import Metric
@@ -47,8 +47,8 @@ def load(path: str | PathLike[str], *, functions: Functions | None = None, local
     path : path
         A JSON file, or a folder with a ``metric.json``.
     functions : mapping of str to callable, optional
-        The functions among the metric's components, by the names that the file has for them: a file holds no code,
-        and nothing is imported for it. Others than these are not used.
+        The functions among the metric's components, and SummaQA's finders of entities, by the names that the file has
+        for them: a file holds no code, and nothing is imported for it. Others than these are not used.
     local : mapping of str to path, optional
         Where the weights of bank metrics lie, by the metric's name; others are looked for in the hub's cache. They are
         not needed to load: scoring refuses weights that are not here, or others than those the metric was made with.
@@ -70,7 +70,9 @@ def load(path: str | PathLike[str], *, functions: Functions | None = None, local
         without weights.
     """
     content, given = read_state(path), {} if functions is None else functions
-    named = list(dict.fromkeys(part["name"] for _, part in state_parts(content) if part["kind"] == "callable"))
+    parts = [part for _, part in state_parts(content)]
+    finders = [name for part in parts if (name := named_function(part))]
+    named = list(dict.fromkeys([*(part["name"] for part in parts if part["kind"] == "callable"), *finders]))
     if not isinstance(given, Mapping):
         raise OptionError(f"functions={given!r:.60} must be a mapping, such as functions={{'name': function}}")
     if any(name not in given for name in named):
@@ -80,8 +82,9 @@ def load(path: str | PathLike[str], *, functions: Functions | None = None, local
             f"the name alone: hand over the code in Python, metric = metricsmith.load({str(path)!r}, "
             f"functions={{{line}}}), and score there, metric.judge_batch(rows)"
         )
-    for function in given.values():
-        CallableMetric.of(function)
+    for name, function in given.items():
+        if name not in finders or not callable(function):
+            CallableMetric.of(function)
     places = {model_name(name): str(place) for name, place in (local or {}).items()}
     try:
         return _built(content, "", Given(given, places))
@@ -136,18 +139,22 @@ def _repeated(state: Mapping[str, Any], path: str, given: Given) -> Any:
 
 
 def _function(state: Mapping[str, Any], _: str, given: Given) -> Metric:
-    name = state["name"]
+    return CallableMetric.from_state(state, _code(state["name"], given))
+
+
+def _code(name: str, given: Given) -> Callable[..., Any]:
     if name not in given.functions:
         raise NeedsError(
             f"a state holds the name of the function {name!r} alone: pass functions={{{name!r}: function}}"
         )
-    return CallableMetric.from_state(state, given.functions[name])
+    return given.functions[name]
 
 
 def _bank(state: Mapping[str, Any], _: str, given: Given) -> Metric:
     known = families()[state["name"]]
     place = given.local.get(known.model.name, "") if known.model else ""
-    return BankMetric(saved_family(known, state, place), state["name"], state.get("statistics"))
+    finder = _code(name, given) if (name := named_function(state)) else None
+    return BankMetric(saved_family(known, state, place, finder), state["name"], state.get("statistics"))
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any], str, Given], Any]] = {

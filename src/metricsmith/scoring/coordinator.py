@@ -148,8 +148,10 @@ class Coordinator:
 
     def _compute(self, bar: Any) -> None:
         """Judge what this machine computes; each chunk is stored and shown before the next."""
+        ended = ""
         with encodings_kept():
             for chunk in local_chunks(self.results):
+                ended = chunk.ended or ended
                 self._book(chunk.judgements, told=bool(chunk.ended))
                 for place in chunk.places if chunk.ended and self.per_judge else ():
                     name = self.plan.metric_runs[place].metric.name
@@ -160,6 +162,8 @@ class Coordinator:
                 self._check_failures(self.requested)
                 if self._cut:
                     break
+        if ended and not self.plan.asked and self.max_failure_rate < 1 and not (self.results.codes == 0).any():
+            raise ModelFailure(f"not one number came: {ended}")
 
     def _ask(self, bar: Any) -> None:
         """Hand out jobs as long as there are any, and book what comes back."""
@@ -391,7 +395,5 @@ class Coordinator:
         answered = int((self.results.codes[self.counted] == 0).sum())
         if self.store is not None:
             return f"{answered} were answered and stand in the store: the same run goes on from there"
-        return (
-            f"{answered} were answered and stand in this error's table; with store=... the same run would go on from "
-            "there"
-        )
+        there = "stand in this error's table; with store=... the same run would go on from there"
+        return f"{answered} were answered and {there}"

@@ -80,7 +80,8 @@ def score(
         The most that the run may spend; judgements that are left undone have status ``budget``.
     max_failure_rate : float or PerJudge
         In [0, 1]: the share of model judgements that may fail. Rows that lack what a metric needs, and judgements
-        that the budget cut off, do not count. With `PerJudge` a judge that fails too often is dropped instead.
+        that the budget cut off, do not count. With `PerJudge` a judge that fails too often is dropped instead. Below 1
+        a run whose engine fails so that not one number comes of it ends as well.
     progress : bool
         Whether to draw a progress bar on standard error, if that is a terminal.
     batch_n : bool
@@ -100,13 +101,14 @@ def score(
     StoreError
         If the store cannot be used; ``table`` holds what was done until then.
     ModelFailure
-        If more model judgements fail than `max_failure_rate` allows, as soon as that is certain, or the server
-        refuses to work; ``table`` holds what was done.
+        If more model judgements fail than `max_failure_rate` allows, as soon as that is certain, the server refuses
+        to work, or metrics of this machine fail and no number is there; ``table`` holds what was done.
     Interrupted
         On Ctrl-C, within two seconds; ``table`` holds what was done.
     """
     with using(lm):
-        plan = scoring_plan(metrics, runs, first_run)
+        rows = checked_rows(rows)
+        plan = scoring_plan(metrics, runs, first_run, rows)
         run = _coordinator(plan, rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
         return run.finish()
 
@@ -131,7 +133,8 @@ async def ascore(
     store.
     """
     with using(lm):
-        plan = scoring_plan(metrics, runs, first_run)
+        rows = checked_rows(rows)
+        plan = await asyncio.to_thread(scoring_plan, metrics, runs, first_run, rows)  # may read a tokenizer
         run = await asyncio.to_thread(
             _coordinator, plan, rows, concurrency, store, budget, max_failure_rate, progress, batch_n
         )
@@ -148,7 +151,7 @@ async def ascore(
 
 def _coordinator(
     plan: ScoringPlan,
-    rows: Sequence[dspy.Example],
+    rows: list[dspy.Example],
     concurrency: Literal["auto"] | int | Concurrency,
     store: str | PathLike[str] | Store | None,
     budget: Budget | None,
@@ -157,7 +160,6 @@ def _coordinator(
     batch_n: bool,
 ) -> Coordinator:
     """Check the options and put the run together; a run inside another one shares its limits."""
-    checked = checked_rows(rows)
     if not isinstance(max_failure_rate, PerJudge):
         PerJudge(max_failure_rate)  # refuses what is no share
     if budget is not None and not isinstance(budget, Budget):
@@ -174,7 +176,7 @@ def _coordinator(
         raise OptionError("a run inside another one shares its budget: give budget= to the outer one alone")
     return Coordinator(
         plan,
-        checked,
+        rows,
         store=store,
         limiter=outer or RateLimiter(bounds, budget),
         shared=outer is not None,

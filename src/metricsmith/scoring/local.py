@@ -132,13 +132,10 @@ class _Family:
         ]
 
     def _computed(self, rows: list[dspy.Example]) -> list[list[Judgement]]:
-        """The judgements of a family, with the statistics of all rows of the run where it is bound to no others."""
-        first = self.metrics[0]
-        if not isinstance(first, BankMetric):
+        if not isinstance(self.metrics[0], BankMetric):
             return [metric.judge_batch(rows) for metric in self.metrics]
-        if first.statistics is None:
-            fitted = first.fit(self.results.rows).statistics
-            self.metrics = [replace(metric, statistics=fitted) for metric in self.metrics]
+        if self.metrics[0].statistics is None:  # the plan could not bind them: this tells why
+            self.metrics[0].fit(self.results.rows)
         return judge_family(self.metrics, rows)
 
     def _end(self, error: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import dspy
 
-from metricsmith.bank.base import BankMetric
+from metricsmith.bank.base import FAULTS, BankMetric
 from metricsmith.errors import NeedsError, OptionError
 from metricsmith.metric import Asker, Composite, Labels, Metric, content_hash
 from metricsmith.model_calls.adapters import adapter_in_force
@@ -138,7 +138,9 @@ class Alone:
         return []
 
 
-def scoring_plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> ScoringPlan:
+def scoring_plan(
+    metrics: Sequence[Any], runs: int = 1, first_run: int = 0, rows: Sequence[dspy.Example] = ()
+) -> ScoringPlan:
     """Expand metrics into metric runs.
 
     Parameters
@@ -149,6 +151,8 @@ def scoring_plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> S
         Repetitions, at least 1. A metric that is computed on this machine is computed once.
     first_run : int
         Number of the first repetition, at least 0.
+    rows : sequence of dspy.Example
+        The corpus of bank metrics that are bound to none, so that their fingerprints tell it.
 
     Raises
     ------
@@ -167,7 +171,7 @@ def scoring_plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> S
     members = [member for value in metrics for member in _members(value)]
     chosen = [as_metric(member) for member in members]
     numbers = range(first_run, first_run + runs)
-    builder = _Builder()
+    builder = _Builder(rows)
     columns = tuple(tuple(builder.term(metric, run) for run in numbers) for metric in chosen)
     asked = [place for place, one in enumerate(builder.metric_runs) if one.model is not None]
     return ScoringPlan(
@@ -212,7 +216,9 @@ def as_metric(value: Any) -> Metric:
 class _Builder:
     """Collects metric runs; each metric is asked for its card and its fingerprint once, which take a whole state."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: Sequence[dspy.Example]) -> None:
+        self._rows = rows
+        self._statistics: dict[Any, Any] = {}  # by family, as far as they follow from the rows
         self.metric_runs: list[MetricRun] = []
         self._places: dict[tuple[str, int], int] = {}
         self._first: dict[int, MetricRun] = {}
@@ -236,6 +242,7 @@ class _Builder:
     def _metric_run(self, metric: Metric) -> MetricRun:
         if isinstance(metric, BankMetric) and metric.family.model is not None:
             metric.family.model.check()
+        metric = self._bound(metric)
         own, name, asker, card = self._fingerprint(metric), metric.name, getattr(metric, "asker", None), metric.card
         model = None
         if card.cost == "model":
@@ -251,6 +258,18 @@ class _Builder:
         reads, storable = getattr(metric, "reads", ()), bool(getattr(metric, "storable", True))
         asker = asker if _has(asker, _ASKER) else None
         return MetricRun(metric, name, 0, fingerprint, model, storable, reads, asker)
+
+    def _bound(self, metric: Metric) -> Metric:
+        """The metric, bound to the rows where it needs a corpus and has none; an engine's error is told by its run."""
+        if not isinstance(metric, BankMetric) or metric.statistics is not None or not self._rows:
+            return metric
+        key = metric.family.statistics, metric.family.model, metric.card.needs
+        if key not in self._statistics:
+            try:
+                self._statistics[key] = metric.fit(self._rows).statistics
+            except (NeedsError, *FAULTS):
+                self._statistics[key] = None
+        return replace(metric, statistics=self._statistics[key])
 
     def _fingerprint(self, thing: Metric | Asker) -> str:
         """The fingerprint of a metric or an asker; the object is kept, so that no other can get its id."""

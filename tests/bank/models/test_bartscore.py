@@ -93,6 +93,8 @@ def test_an_empty_text_has_no_number_though_its_marks_have_a_likelihood(metric):
     judged = metric().judge_batch([make_row(" ", references=["A dog."]), make_row("A dog.", references=["A dog."])])
     assert (judged[0].status, judged[0].error) == (Status.SKIPPED, "the output is empty")
     assert judged[1].status is Status.OK
+    unanswered = metric().judge_batch([make_row("A dog.", references=[" ", "\n"])])[0]
+    assert (unanswered.status, unanswered.error) == (Status.SKIPPED, "every reference is empty")
     blank = metric("src->hyp").judge_batch([make_row("A dog.", input=" \n")])[0]
     assert (blank.status, blank.error) == (Status.SKIPPED, "the input is empty")
 

@@ -50,7 +50,17 @@ def test_tokens_that_all_documents_have_leave_nothing_to_average():
 
 
 def test_opposite_vectors_keep_their_sign():
-    assert bertscore.matched(text((5, (1, 0))), text((5, (-1, 0))), MARK)[:2] == pytest.approx((-1.0, -1.0))
+    precision, recall, f_score = bertscore.matched(text((5, (1, 0))), text((5, (-1, 0))), MARK)
+    assert (precision, recall) == pytest.approx((-1.0, -1.0))
+    assert math.isnan(f_score)
+
+
+def test_numbers_of_opposite_signs_have_no_harmonic_mean():
+    # Each word finds the other text's mark, at .1 and at -.09: 2 * .1 * -.09 / .01 is -1.8, which no range has.
+    output, reference = text((0, (0.09, 0.9959)), (5, (1, 0))), text((0, (0.1, 0.995)), (6, (-1, 0)))
+    precision, recall, f_score = bertscore.matched(output, reference, MARK)
+    assert (precision, recall) == pytest.approx((0.1, -0.09), abs=1e-3)
+    assert math.isnan(f_score)
 
 
 def test_equal_texts_score_1_and_others_less(scored):
@@ -107,6 +117,15 @@ def test_rescaling_moves_the_mean_of_random_pairs_to_0(scored, monkeypatch):
     monkeypatch.setitem(bertscore.BASELINES, ("roberta", 32, 2), (0.1, 0.2, 0.25))
     (rescaled,) = scored("bertscore", [row], rescale=True)
     assert rescaled.raw == pytest.approx((plain.raw - 0.25) / 0.75)
+
+
+def test_a_rescaled_number_has_no_lower_end_and_that_of_random_pairs_scores_a_half(scored, monkeypatch):
+    monkeypatch.setitem(bertscore.BASELINES, ("roberta", 32, 2), (0.99, 0.99, 0.99))
+    rows = [make_row("A dog slept.", references=[text]) for text in ("No, 3.", "Prices fell sharply.")]
+    one, other = scored("bertscore", rows, rescale=True)
+    assert max(one.raw, other.raw) < -1
+    assert one.score != other.score
+    assert bertscore.card_for(bertscore.MODEL.using(rescale=True)).outputs[0].score(0) == 0.5
 
 
 def test_rescaling_is_refused_where_the_mean_of_random_pairs_is_not_known(scored):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import conformance
+import parity
 from metricsmith.bank.base import judge_family
 from metricsmith.bank.models.engine.batching import token_budget
 from metricsmith.records import Status
@@ -162,6 +163,14 @@ def test_every_number_lies_in_its_range_and_scores_follow_the_direction(name, fa
         scores = [judgement.score for judgement in ordered]
         assert scores == sorted(scores, reverse=not metric.output.higher_is_better)
         assert all(0 <= score <= 1 for score in scores)
+
+
+@pytest.mark.parametrize(("name", "settings"), [(name, one) for name in NAMES for one in parity.variants(name) if one])
+def test_every_number_lies_in_the_range_of_the_card_under_each_option(name, settings, family_of):
+    rows = conformance.rows_of(name)
+    metrics = conformance.bound(family_of(name, **settings), rows)
+    for metric, column in zip(metrics, conformance.numbers(metrics, rows), strict=True):
+        assert all(in_range(metric.output, raw) for raw in column), (metric.output, column)
 
 
 @each

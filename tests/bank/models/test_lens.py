@@ -77,6 +77,12 @@ def test_a_batch_equals_the_formula_and_the_best_reference_counts(rescale, layer
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-4)
 
 
+def test_without_rescale_numbers_have_no_ends_on_the_card(tiny, tiny_folder):
+    output = tiny_family("lens", tiny, tiny_folder, rescale=False).card.outputs[0]
+    assert (output.low, output.high) == (None, None)
+    assert output.score(-50) < output.score(0) == 0.5 < output.score(100) == 0.75 < output.score(200)
+
+
 def test_case_does_not_count(tiny, tiny_folder):
     family = tiny_family("lens", tiny, tiny_folder)
     shouted = [(output.upper(), source.upper(), [text.upper() for text in refs]) for output, source, refs in ROWS]
@@ -88,7 +94,7 @@ def test_case_does_not_count(tiny, tiny_folder):
     [
         (("", COMPLEX, ["No."]), "the output is empty"),
         (("No.", " ", ["No."]), "the input is empty"),
-        (("No.", COMPLEX, [" ", ""]), "the reference is empty"),
+        (("No.", COMPLEX, [" ", ""]), "every reference is empty"),
     ],
 )
 def test_undefined_rows_are_skipped_with_their_reason(row, reason, tiny, tiny_folder):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import string
-import sys
 
 import numpy as np
 import pytest
 
+from metricsmith.bank.catalogue import lacking
+from metricsmith.bank.models import moverscore, spec
 from metricsmith.bank.models.moverscore import transport_cost
 from metricsmith.errors import NeedsError
 from metricsmith.metric import make_row
@@ -15,6 +16,7 @@ from metricsmith.records import Status
 from model_cases import tiny_family
 
 pytestmark = pytest.mark.extras
+FORMULAS = ("1/(1+cost)", "1-cost")
 ROW = make_row("The soup was fine, but unforgettable.", references=["Heavy rain is expected tomorrow.", "No soup."])
 
 
@@ -32,10 +34,13 @@ def test_a_problem_that_is_not_solved_is_no_number(monkeypatch):
         transport_cost(np.ones(1), np.ones(1), np.zeros((1, 1)))
 
 
-def test_a_missing_solver_is_named_with_its_install_line(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ot", None)
-    with pytest.raises(NeedsError, match=r"POT is not installed: pip install 'metricsmith\[models\]'"):
-        transport_cost(np.ones(1), np.ones(1), np.zeros((1, 1)))
+def test_without_its_solver_it_is_left_out_with_the_install_line(monkeypatch, tiny, tiny_folder):
+    family = tiny_family("moverscore", tiny, tiny_folder)
+    there = spec.find_spec
+    monkeypatch.setattr(spec, "find_spec", lambda name: None if name == "ot" else there(name))
+    assert lacking(family) == "ot is not installed: pip install 'metricsmith[models]'"
+    with pytest.raises(NeedsError, match="ot is not installed"):
+        family.metrics()[0].score("a", references=["b"])
 
 
 def cost_of(path, output, reference):
@@ -65,6 +70,16 @@ def test_it_is_the_mean_over_the_references_of_either_formula(scored, tiny):
     assert scored("moverscore", [ROW])[0].raw == pytest.approx(np.mean([1 / (1 + cost) for cost in costs]), abs=1e-6)
     difference = scored("moverscore", [ROW], similarity="1-cost")[0].raw
     assert difference == pytest.approx(np.mean([1 - cost for cost in costs]), abs=1e-6)
+
+
+def test_the_card_has_the_ends_of_the_formula_in_force(scored):
+    # Vectors of length 1 are at most 2 apart: 1 / (1 + 2) and 1 - 2.
+    assert [moverscore.card_for(moverscore.MODEL.using(similarity=one)).outputs[0].low for one in FORMULAS] == [
+        1 / 3,
+        -1,
+    ]
+    (half,) = scored("moverscore", [ROW])
+    assert half.score == pytest.approx((half.raw - 1 / 3) / (2 / 3))
 
 
 def test_the_reference_itself_scores_1_and_blank_references_are_ignored(scored):

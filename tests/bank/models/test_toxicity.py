@@ -12,6 +12,7 @@ import pytest
 
 import tiny_texts
 from metricsmith.bank.base import TextBatch
+from metricsmith.bank.catalogue import model_family
 from metricsmith.bank.models import toxicity
 from metricsmith.errors import NeedsError
 from model_cases import tiny_family
@@ -69,6 +70,19 @@ def test_a_network_without_the_label_or_with_it_twice_is_refused(family, tiny, t
     other = replace(family, model=replace(family.model, path=str(relabelled(tiny, tmp_path, *labels))))
     with pytest.raises(NeedsError, match=rf"the labels {labels[0]}, {labels[1]}, and hate \d times"):
         judged(other, "a text")
+
+
+def test_a_network_without_token_types_is_read_as_well(tiny, tmp_path):
+    from transformers import AutoTokenizer, DistilBertConfig, DistilBertForSequenceClassification
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny("distilbert"))
+    config = DistilBertConfig(
+        vocab_size=len(tokenizer), dim=32, hidden_dim=32, n_layers=1, n_heads=2, id2label={0: "nothate", 1: "hate"}
+    )
+    DistilBertForSequenceClassification(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    (metric,) = model_family("toxicity", path=str(tmp_path), device="cpu").metrics()
+    assert 0 < metric.score("A dog slept.") < 1
 
 
 def test_an_empty_output_has_a_reason_and_no_number(family):

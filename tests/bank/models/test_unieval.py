@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import shutil
+import sys
 
 import numpy as np
 import pytest
 
 import tiny_hostile
+import tiny_texts
+from metricsmith.bank.catalogue import model_family
 from metricsmith.bank.models import unieval_dialogue, unieval_sum
 from metricsmith.bank.models.unieval import FACT_CONSISTENCY
 from metricsmith.errors import NeedsError
@@ -159,3 +163,18 @@ def test_a_checkpoint_whose_tokenizer_confuses_yes_and_no_is_refused(tiny_folder
     metric = tiny_family("unieval_fact", lambda name: broken, tiny_folder).metrics()[0]
     with pytest.raises(NeedsError, match=r"'Yes' and 'No' are the tokens .* cannot be told apart"):
         metric.judge_batch([ROW])
+
+
+def test_a_tokenizer_that_needs_another_package_is_refused_with_its_name(tiny, tmp_path, monkeypatch):
+    import sentencepiece
+
+    path = shutil.copytree(tiny("t5_unieval"), tmp_path / "pieces")
+    (path / "tokenizer.json").unlink()
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(tiny_texts.sentences(60)), "utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(texts), model_prefix=str(path / "spiece"), vocab_size=400, hard_vocab_limit=False, minloglevel=2
+    )
+    monkeypatch.setitem(sys.modules, "google.protobuf", None)
+    with pytest.raises(NeedsError, match="protobuf"):
+        model_family("unieval_fact", path=str(path), device="cpu").metrics()[0].score("No.", input="A dog.")

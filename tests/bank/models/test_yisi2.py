@@ -76,7 +76,8 @@ def test_case_counts(scored):
 
 
 @pytest.mark.parametrize(
-    ("output", "source", "reason"), [("", "a", "the output is empty"), ("a", " ", "no tok"), ("\x01", "a", "no tok")]
+    ("output", "source", "reason"),
+    [("", "a", "the output is empty"), ("a", " ", "the input is empty"), ("\x01", "a", "no tok")],
 )
 def test_a_row_without_tokens_is_skipped(scored, output, source, reason):
     (found,) = scored("yisi2", [make_row(output, input=source)], corpus=ROWS)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch, pair_up
+from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch, pair_up, where_filled
 from metricsmith.bank.models.engine.seq2seq import mean_log_likelihoods
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.records import Checkpoint, MetricCard, Output
@@ -80,18 +80,14 @@ def compute(batch: TextBatch, outputs: Names) -> Reasoned:
     """Take the direction's likelihoods for every pair of texts, and their mean over the references."""
     direction = batch.spec.option("direction")
     reads_input = direction == "src->hyp"
-    pairs = pair_up(replace(batch, references=[(text,) for text in batch.inputs]) if reads_input else batch)
-    rows = np.array([place for place, text in enumerate(pairs.outputs) if text.strip()], dtype=np.int64)
-    ours, theirs = [pairs.outputs[row] for row in rows], [pairs.references[row] for row in rows]
-    found: list[FloatArray] = []
-    if direction != "hyp->ref":
-        found.append(mean_log_likelihoods(batch.spec, theirs, ours))
-    if direction in ("f", "hyp->ref"):
-        found.append(mean_log_likelihoods(batch.spec, ours, theirs))
-    values = np.full(len(pairs.outputs), np.nan)
-    values[rows] = np.mean(found, axis=0)
-    reasons = [
-        "" if output.strip() and count else f"the {'input' if output.strip() else 'output'} is empty"
-        for output, count in zip(batch.outputs, pairs.counts.tolist(), strict=True)
-    ]
-    return Reasoned(dict.fromkeys(outputs, pairs.mean(values)), reasons)
+
+    def mean(part: TextBatch) -> FloatArray:
+        pairs = pair_up(replace(part, references=[(text,) for text in part.inputs]) if reads_input else part)
+        found = []
+        if direction != "hyp->ref":
+            found.append(mean_log_likelihoods(part.spec, pairs.references, pairs.outputs))
+        if direction in ("f", "hyp->ref"):
+            found.append(mean_log_likelihoods(part.spec, pairs.outputs, pairs.references))
+        return pairs.mean(np.mean(found, axis=0))
+
+    return where_filled(batch, outputs, mean, "input" if reads_input else "references")

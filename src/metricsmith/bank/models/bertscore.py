@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from metricsmith.bank.base import FloatArray, IntArray, Names, Pairs, Reasoned, TextBatch, pair_up
+from metricsmith.bank.base import FloatArray, IntArray, Names, Pairs, Reasoned, TextBatch, blank_texts, pair_up
 from metricsmith.bank.models.engine.encoder import Encoded, embedded, special_ids, token_ids
 from metricsmith.bank.models.engine.loader import network
 from metricsmith.bank.models.spec import ModelSpec
@@ -17,7 +18,7 @@ from metricsmith.errors import OptionError
 from metricsmith.records import Checkpoint, MetricCard, Output
 
 __all__ = [
-    "CARD", "MODEL", "compared", "compute", "cosines", "document_counts", "matched", "rarity", "statistics",
+    "CARD", "MODEL", "card_for", "compared", "compute", "cosines", "document_counts", "matched", "rarity", "statistics",
     "weighted_mean", "why_undefined",
 ]  # fmt: skip
 
@@ -49,7 +50,7 @@ CARD = MetricCard(
     outputs=(
         Output("bertscore_p", -1.0, 1.0, description="precision; with the published weights about .8 to 1"),
         Output("bertscore_r", -1.0, 1.0, description="recall"),
-        Output("bertscore_f", -1.0, 1.0, description="their harmonic mean"),
+        Output("bertscore_f", -1.0, 1.0, description="their harmonic mean; undefined unless both are above 0"),
     ),
     needs=("references", "weights", "extra:models"),
     cost="local",
@@ -61,15 +62,23 @@ CARD = MetricCard(
     limits=(
         "numbers lie in a narrow band near the top unless they are rescaled",
         "texts beyond the network's length are cut off",
-        "other layers, tokenizers or networks give numbers that cannot be compared",
-        "rescaled numbers have no lower end; the mean of random pairs is known for roberta-large at layer 17 alone",
+        "layer 17, a space before the first word (tokenizer slow), no idf and no rescaling are as in the published "
+        "numbers; other settings or networks give numbers that cannot be compared",
+        "autometrics-ai 0.1.0 lower-cases all texts for a network that keeps case",
+        "rescaled numbers go far below -1; the mean of random pairs is known for roberta-large at layer 17 alone",
         "bert-score compares with padding in a batch, where all true cosines are below 0",
     ),
     failure_cases=("a fluent output about the wrong person scores above .9",),
     related=("moverscore", "parascore", "bleurt", "rouge_l_f"),
     papers=("Zhang et al. 2020, BERTScore: evaluating text generation with BERT",),
-    checkpoint=Checkpoint("roberta-large", 1.43, 1.6, 510, "the end is cut off"),
+    checkpoint=Checkpoint("roberta-large", 1.43, 1.6, 512, "the end is cut off"),
 )
+
+
+def card_for(spec: ModelSpec) -> MetricCard:
+    """The card under the options in force: rescaled numbers are open below, and 0, that of random pairs, scores .5."""
+    outputs = tuple(replace(one, low=None, half=1.0) for one in CARD.outputs)
+    return replace(CARD, outputs=outputs) if spec.option("rescale") else CARD
 
 
 def compute(batch: TextBatch, outputs: Names) -> Reasoned:
@@ -81,7 +90,7 @@ def compute(batch: TextBatch, outputs: Names) -> Reasoned:
         baseline = np.array(_baseline(batch.spec))
         found = (found - baseline) / (1 - baseline)
     columns = dict(zip(("bertscore_p", "bertscore_r", "bertscore_f"), found.T, strict=True))
-    return Reasoned({name: pairs.best(columns[name]) for name in outputs}, why_undefined(batch))
+    return Reasoned({name: pairs.best(columns[name]) for name in outputs}, why_undefined(batch, "references"))
 
 
 def statistics(batch: TextBatch) -> dict[str, Any]:
@@ -102,21 +111,17 @@ def matched(
 ) -> tuple[float, float, float]:
     """Precision, recall and F of two texts; NaN where one has no tokens, or none that weighs anything.
 
-    Parameters
-    ----------
-    output, reference : Encoded
-    special : frozenset of int
-        Ids that can be matched but are not counted.
-    statistics : mapping, optional
-        As `document_counts` gives it; None weighs all tokens alike.
+    Ids in `special` can be matched but are not counted; without `statistics`, those of `document_counts`, all others
+    count alike. F is NaN unless both are above 0: beyond that a harmonic mean has no bounds.
     """
     similar = cosines(output, reference)
     precision = weighted_mean(similar.max(axis=1), _weights(output, special, statistics))
     recall = weighted_mean(similar.max(axis=0), _weights(reference, special, statistics))
-    total = precision + recall
-    if np.isnan(total):  # a mark at the end of the empty text would be matched: a number for one of the two
+    if math.isnan(
+        precision + recall
+    ):  # a mark at the end of the empty text would be matched: a number for one of the two
         return math.nan, math.nan, math.nan
-    return precision, recall, 2 * precision * recall / total if total else 0.0
+    return precision, recall, 2 * precision * recall / (precision + recall) if min(precision, recall) > 0 else math.nan
 
 
 def cosines(one: Encoded, other: Encoded) -> FloatArray:
@@ -148,10 +153,10 @@ def weighted_mean(values: FloatArray, weights: FloatArray) -> float:
     return float(values @ weights / total) if total else math.nan
 
 
-def why_undefined(batch: TextBatch) -> list[str]:
-    """The reason of each row whose number is NaN, in metrics that compare the tokens of two texts."""
-    others = "no token of the output, or of the texts that it is compared with, has any weight"
-    return [others if text.strip() else "the output is empty" for text in batch.outputs]
+def why_undefined(batch: TextBatch, *others: str) -> list[str]:
+    """The reason of each row whose number is NaN, where the tokens of two texts are compared."""
+    tokens = "no token of the output, or of the texts that it is compared with, has any weight or likeness"
+    return [reason or tokens for reason in blank_texts(batch, "output", *others)]
 
 
 def _baseline(spec: ModelSpec) -> tuple[float, float, float]:

@@ -9,7 +9,7 @@ from metricsmith.records import Checkpoint, MetricCard, Output
 
 __all__ = ["CARD", "MODEL", "compute"]
 
-MODEL = ModelSpec(name="bleurt", id="lucadiliello/BLEURT-20", head="bleurt")
+MODEL = ModelSpec(name="bleurt", id="lucadiliello/BLEURT-20", head="bleurt", needs=("sentencepiece",))
 
 CARD = MetricCard(
     name="BLEURT",

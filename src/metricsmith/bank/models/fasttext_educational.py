@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from metricsmith.bank.base import Names, Reasoned, TextBatch
+from functools import partial
+
 from metricsmith.bank.models.engine.fasttext import expected_values
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.records import Checkpoint, MetricCard, Output
@@ -43,7 +44,4 @@ CARD = MetricCard(
     checkpoint=Checkpoint(MODEL.id, 3.8, 4.0, 0, ""),
 )
 
-
-def compute(batch: TextBatch, outputs: Names) -> Reasoned:
-    """Classify each distinct output once."""
-    return expected_values(batch, outputs, {"__label__Low": 0.0, "__label__Mid": 1.0, "__label__High": 2.0})
+compute = partial(expected_values, values={"__label__Low": 0.0, "__label__Mid": 1.0, "__label__High": 2.0})

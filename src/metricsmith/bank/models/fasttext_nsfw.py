@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from metricsmith.bank.base import Names, Reasoned, TextBatch
+from functools import partial
+
 from metricsmith.bank.models.engine.fasttext import expected_values
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.records import Checkpoint, MetricCard, Output
@@ -15,6 +16,7 @@ MODEL = ModelSpec(
     head="fasttext",
     file="jigsaw_fasttext_bigrams_nsfw_final.bin",
 )
+CHECKPOINT = Checkpoint(f"{MODEL.id}/{MODEL.file}", 0.99, 1.7, 0, "", revision="20230515")
 
 CARD = MetricCard(
     name="FastText NSFW",
@@ -39,10 +41,7 @@ CARD = MetricCard(
     failure_cases=("medical and educational texts about the body score high",),
     related=("fasttext_toxicity", "toxicity"),
     papers=("Soldaini et al. 2024, Dolma: an open corpus of three trillion tokens",),
-    checkpoint=Checkpoint(f"{MODEL.id}/{MODEL.file}", 0.99, 1.7, 0, "", revision="20230515"),
+    checkpoint=CHECKPOINT,
 )
 
-
-def compute(batch: TextBatch, outputs: Names) -> Reasoned:
-    """Classify each distinct output once."""
-    return expected_values(batch, outputs, {"__label__nsfw": 1.0, "__label__non-nsfw": 0.0})
+compute = partial(expected_values, values={"__label__nsfw": 1.0, "__label__non-nsfw": 0.0})

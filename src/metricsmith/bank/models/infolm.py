@@ -91,7 +91,7 @@ CARD = MetricCard(
     failure_cases=("a word in place of its opposite, which fits the same context, costs little",),
     related=("bertscore_f", "moverscore"),
     papers=("Colombo et al. 2022, InfoLM: a new metric to evaluate summarization and data2text generation",),
-    checkpoint=Checkpoint("bert-base-uncased", 0.44, 0.8, 510, "the end is cut off"),
+    checkpoint=Checkpoint("bert-base-uncased", 0.44, 0.8, 512, "the end is cut off"),
 )
 
 
@@ -111,7 +111,7 @@ def compute(batch: TextBatch, outputs: Names) -> Reasoned:
     ])  # fmt: skip
     if np.isinf(values).any():
         raise ArithmeticError("the distance is infinite: a word has probability 0 for one of the texts")
-    return Reasoned(dict.fromkeys(outputs, pairs.best(values, highest=False)), why_undefined(batch))
+    return Reasoned(dict.fromkeys(outputs, pairs.best(values, highest=False)), why_undefined(batch, "references"))
 
 
 def guesses(spec: ModelSpec, texts: Sequence[str]) -> list[FloatArray | None]:

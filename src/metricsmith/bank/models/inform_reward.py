@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from metricsmith.bank.base import Names, Reasoned, TextBatch
 from metricsmith.bank.models.engine.reward import rewards
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.records import Checkpoint, MetricCard, Output
@@ -22,14 +21,10 @@ CARD = MetricCard(
         "W2 relu(W1 h + b1) + b2 for the last hidden state h of the chat (input as the user's turn, output as the "
         "assistant's, written by the checkpoint's own template); no activation at the end"
     ),
+    # autometrics-ai's card saw numbers from about -33 to 3: -33 still scores above .1 with half 10.
     outputs=(
         Output(
-            "inform_reward",
-            None,
-            None,
-            # autometrics-ai's card saw numbers from about -33 to 3: -33 still scores above .1 with half 10.
-            half=10.0,
-            description="a logit; compare it between answers to one input only",
+            "inform_reward", None, None, half=10.0, description="a logit; compare it between answers to one input only"
         ),
     ),
     needs=("input", "weights", "extra:models"),
@@ -45,15 +40,13 @@ CARD = MetricCard(
         "a chat longer than the network reads has no number",
         "the published code takes the token before the first padding id as the last: wrong where that id ends a turn, "
         "and with padding on the left",
-        "checked against the published weights: no",
     ),
     failure_cases=("a fluent answer to another question may still get a high reward",),
     related=("grm_reward", "ldl_reward"),
     papers=("Yang 2024, INF-ORM-Llama3.1-70B (model card)",),
-    checkpoint=Checkpoint("infly/INF-ORM-Llama3.1-70B", 141.2, 141.2, 131072, "the number is undefined"),
+    checkpoint=Checkpoint(
+        "infly/INF-ORM-Llama3.1-70B", 141.2, 141.2, 131072, "the number is undefined", dtype="bfloat16"
+    ),
 )
 
-
-def compute(batch: TextBatch, outputs: Names) -> Reasoned:
-    """One pass for each distinct chat."""
-    return rewards(batch, outputs)
+compute = rewards

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from metricsmith.bank.base import Names, Reasoned, TextBatch
 from metricsmith.bank.models.engine.reward import rewards
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.records import Checkpoint, MetricCard, Output
@@ -29,16 +28,8 @@ CARD = MetricCard(
         "from a gate (its softmax only where the config says so, so weights may be negative); both from three linear "
         "layers with leaky ReLU on the last hidden state of the chat"
     ),
-    outputs=(
-        Output(
-            "ldl_reward",
-            None,
-            None,
-            # autometrics-ai's card saw numbers from about -3.5 to 7: half 3.5 gives the lowest .25.
-            half=3.5,
-            description="compare it between answers to one input only",
-        ),
-    ),
+    # autometrics-ai's card saw numbers from about -3.5 to 7: half 3.5 gives the lowest .25.
+    outputs=(Output("ldl_reward", None, None, half=3.5, description="compare it between answers to one input only"),),
     needs=("input", "weights", "extra:models"),
     cost="local",
     domains=("chat", "instructions", "general text"),
@@ -53,15 +44,13 @@ CARD = MetricCard(
         "attention is computed with Gemma 2's soft cap, which fast kernels of transformers 4.57 leave out",
         "the published code takes the token before the first padding id as the last, and Gemma's tokenizer pads on "
         "the left: in a batch it reads padding",
-        "checked against the published weights: no",
     ),
     failure_cases=("a fluent answer to another question may still get a high reward",),
     related=("grm_reward", "inform_reward"),
     papers=("Chen et al. 2025, LDL-Reward-Gemma-2-27B-v0.1 (model card)",),
-    checkpoint=Checkpoint("ShikaiChen/LDL-Reward-Gemma-2-27B-v0.1", 54.8, 54.8, 8192, "the number is undefined"),
+    checkpoint=Checkpoint(
+        "ShikaiChen/LDL-Reward-Gemma-2-27B-v0.1", 54.8, 54.8, 8192, "the number is undefined", dtype="bfloat16"
+    ),
 )
 
-
-def compute(batch: TextBatch, outputs: Names) -> Reasoned:
-    """One pass for each distinct chat."""
-    return rewards(batch, outputs)
+compute = rewards

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch, pair_up
+from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch, pair_up, where_filled
 from metricsmith.bank.models.engine.batching import batched, finite, padded
 from metricsmith.bank.models.engine.loader import computing, network
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.records import Checkpoint, MetricCard, Output
 
-__all__ = ["CARD", "MODEL", "compute"]
+__all__ = ["CARD", "MODEL", "card_for", "compute"]
 
 MODEL = ModelSpec(
     name="lens",
@@ -34,8 +35,8 @@ CARD = MetricCard(
     ),
     formula=(
         "z = W2 tanh(W1 [s, o, r, o*r, |o-r|, o*s, |o-s|] + b1) + b2 for the mean vectors of complex text s, output o "
-        "and reference r, lower-cased, over a learned mix of RoBERTa's layers; 100 x the normal distribution function "
-        "of z, or 100 z without rescale"
+        "and reference r, lower-cased, over a learned mix of RoBERTa's layers, each of mean 0 and variance 1 over the "
+        "text unless layer_norm is off; 100 x the normal distribution function of z, or 100 z without rescale"
     ),
     outputs=(Output("lens", 0.0, 100.0, description="50 is the mean of the ratings that it was trained on"),),
     needs=("input", "references", "weights", "extra:models"),
@@ -48,7 +49,6 @@ CARD = MetricCard(
     limits=(
         "without rescale numbers are open to both sides, and below 0 for half of the ratings",
         "each text is cut at 510 tokens, its two marks included",
-        "checked against the published weights: no",
     ),
     failure_cases=("a short fluent output that drops a main fact may score well beside a short reference",),
     related=("lens_salsa", "sari", "bertscore_f"),
@@ -57,22 +57,22 @@ CARD = MetricCard(
 )
 
 
+def card_for(spec: ModelSpec) -> MetricCard:
+    """The card under the options in force: without rescale numbers have no ends, and a deviation above 0 scores .75."""
+    if spec.option("rescale"):
+        return CARD
+    return replace(CARD, outputs=(replace(CARD.outputs[0], low=None, high=None, half=100.0),))
+
+
 def compute(batch: TextBatch, outputs: Names) -> Reasoned:
     """Encode each distinct text once and compare every output with each of its references."""
-    pairs = pair_up(batch)
-    inputs = np.repeat(np.array(batch.inputs, dtype=object), pairs.counts).tolist()
-    reasons = [_lack(*row) for row in zip(batch.inputs, batch.outputs, pairs.counts.tolist(), strict=True)]
-    if not pairs.outputs:
-        return Reasoned({name: np.full(len(batch), np.nan) for name in outputs}, reasons)
-    values = 100 * _compared(batch.spec, inputs, pairs.outputs, pairs.references)
-    undefined = np.array([bool(reason) for reason in reasons])
-    best = np.where(undefined, np.nan, pairs.best(values))
-    return Reasoned(dict.fromkeys(outputs, best), reasons)
 
+    def best(part: TextBatch) -> FloatArray:
+        pairs = pair_up(part)
+        inputs = np.repeat(np.array(part.inputs, dtype=object), pairs.counts).tolist()
+        return 100 * pairs.best(_compared(part.spec, inputs, pairs.outputs, pairs.references))
 
-def _lack(question: str, output: str, references: int) -> str:
-    texts = {"input": question.strip(), "output": output.strip(), "reference": references}
-    return next((f"the {name} is empty" for name, there in texts.items() if not there), "")
+    return where_filled(batch, outputs, best, "input", "references")
 
 
 def _compared(spec: ModelSpec, *texts: Any) -> FloatArray:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from functools import partial
 
 import numpy as np
 
-from metricsmith.bank.base import Names, Reasoned, TextBatch
+from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch, where_filled
 from metricsmith.bank.models.engine.batching import batched, finite, padded
 from metricsmith.bank.models.engine.loader import Network, computing, network
 from metricsmith.bank.models.spec import ModelSpec
@@ -31,18 +31,10 @@ CARD = MetricCard(
     ),
     formula=(
         "100 (W2 tanh(W1 h + b1) + b2) for the vector h of the first mark of <s> output </s></s> input </s>, both "
-        "lower-cased, in a learned mix (by softmax) of RoBERTa's layers"
+        "lower-cased, in a learned mix (by softmax) of RoBERTa's layers, each of mean 0 and variance 1"
     ),
-    outputs=(
-        Output(
-            "lens_salsa",
-            None,
-            None,
-            # The one published number, of a good simplification, is 72.4: half 50 puts it at .8.
-            half=50.0,
-            description="most texts lie between 0 and 100, and neither is an end",
-        ),
-    ),
+    # The one published number, of a good simplification, is 72.4: half 50 puts it at .8.
+    outputs=(Output("lens_salsa", None, None, half=50.0, description="mostly 0 to 100, and neither is an end"),),
     needs=("input", "weights", "extra:models"),
     cost="local",
     domains=("simplified English", "encyclopedias", "news"),
@@ -54,33 +46,29 @@ CARD = MetricCard(
         "lens-metric 0.2.0 stops with an error at a single pair that long",
         "autometrics-ai 0.1.0 cuts each text by words, and gives 0 for an empty one",
         "the published settings name sparsemax for the mix; the published code never passes that on",
-        "checked against the published weights: no",
     ),
     failure_cases=("an unchanged input has no bad edit, and may score well",),
     related=("lens", "sari"),
     papers=("Heineman et al. 2023, Dancing between success and failure: edit-level evaluation of simplification",),
     checkpoint=Checkpoint("davidheineman/lens-salsa", 1.43, 1.6, 512, "the end of the input is cut off"),
-)  # fmt: skip
+)
 
 
 def compute(batch: TextBatch, outputs: Names) -> Reasoned:
     """One pass for each distinct pair of output and input."""
-    loaded = network(batch.spec)
-    rows = list(zip(batch.outputs, batch.inputs, strict=True))
-    reasons = [
-        "" if output.strip() and source.strip() else f"the {'input' if output.strip() else 'output'} is empty"
-        for output, source in rows
-    ]
-    whole = [_token_ids(loaded, *row) for row, reason in zip(rows, reasons, strict=True) if not reason]
 
-    def forward(part: list[tuple[int, ...]]) -> list[float]:
-        ids, mask = padded(part, loaded.tokenizer.pad_token_id or 0, loaded.device)
-        return list(finite(loaded.module.estimator["ff"](loaded.module(ids, mask)[:, 0])[:, 0]))
+    def score(part: TextBatch) -> FloatArray:
+        loaded = network(part.spec)
+        pairs = [_token_ids(loaded, *row) for row in zip(part.outputs, part.inputs, strict=True)]
+        with computing():
+            return 100 * np.array(batched(part.spec, pairs, len, partial(_forward, loaded)))
 
-    with computing():
-        found = iter(batched(batch.spec, whole, len, forward))
-    values = np.array([math.nan if reason else 100 * next(found) for reason in reasons])
-    return Reasoned(dict.fromkeys(outputs, values), reasons)
+    return where_filled(batch, outputs, score, "input")
+
+
+def _forward(loaded: Network, pairs: list[tuple[int, ...]]) -> list[float]:
+    ids, mask = padded(pairs, loaded.tokenizer.pad_token_id or 0, loaded.device)
+    return list(finite(loaded.module.estimator["ff"](loaded.module(ids, mask)[:, 0])[:, 0]))
 
 
 def _token_ids(loaded: Network, output: str, source: str) -> tuple[int, ...]:

@@ -53,7 +53,6 @@ CARD = MetricCard(
         "a text that contains the mark <extra_0> has no number: it would count as steps",
         "autometrics-ai 0.1.0 cuts steps by sentences and shortens the request, which the model was not trained for; "
         "it drops probabilities that underflow to 0",
-        "checked against the published weights: no",
     ),
     failure_cases=("a later step that builds on an error may still look right",),
     related=("grm_reward", "inform_reward", "ldl_reward"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,16 @@ from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch, pair_u
 from metricsmith.bank.models.bertscore import cosines, document_counts, rarity, why_undefined
 from metricsmith.bank.models.engine.encoder import Encoded, embedded, special_ids
 from metricsmith.bank.models.engine.loader import network
-from metricsmith.bank.models.spec import INSTALL, ModelSpec
-from metricsmith.errors import NeedsError
+from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.records import Checkpoint, MetricCard, Output
 
-__all__ = ["CARD", "MODEL", "compute", "statistics", "transport_cost"]
+__all__ = ["CARD", "MODEL", "card_for", "compute", "statistics", "transport_cost"]
 
 MODEL = ModelSpec(
     name="moverscore",
     id="distilbert-base-uncased",
     head="encoder",
+    needs=("ot",),
     choices=(
         ("similarity", ("1/(1+cost)", "1-cost")),  # the newest code and the one published number have the first
         ("idf", (False, True)),  # off as in the code's sentence_score, which the published number rests on
@@ -42,7 +43,7 @@ CARD = MetricCard(
         "log((N + 1) / (n + 1)) for n of N texts of its side that have the piece); later pieces of split words and "
         "single punctuation marks are left out, the marks at the ends are not. With similarity='1-cost': 1 - c"
     ),
-    outputs=(Output("moverscore", -1.0, 1.0, description="from 1/3 to 1; with similarity='1-cost' from -1 to 1"),),
+    outputs=(Output("moverscore", 1 / 3, 1.0, description="1 for equal texts; with similarity='1-cost' from -1 to 1"),),
     needs=("references", "weights", "extra:models"),
     cost="local",
     multi_reference="the mean over the references, as in the authors' code; blank references are ignored",
@@ -68,8 +69,15 @@ CARD = MetricCard(
     ),
     backend="POT (optimal transport)",
     backend_license="MIT",
-    checkpoint=Checkpoint("distilbert-base-uncased", 0.27, 0.4, 510, "the end is cut off"),
+    checkpoint=Checkpoint("distilbert-base-uncased", 0.27, 0.4, 512, "the end is cut off"),
 )
+
+
+def card_for(spec: ModelSpec) -> MetricCard:
+    """The card under the formula in force: 1 - c reaches down to -1."""
+    if spec.option("similarity") != "1-cost":
+        return CARD
+    return replace(CARD, outputs=(replace(CARD.outputs[0], low=-1.0),))
 
 
 def compute(batch: TextBatch, outputs: Names) -> Reasoned:
@@ -84,7 +92,7 @@ def compute(batch: TextBatch, outputs: Names) -> Reasoned:
         _cost(output, reference, dropped, special, known) for output, reference in zip(left, right, strict=True)
     ])  # fmt: skip
     values = 1 - costs if spec.option("similarity") == "1-cost" else 1 / (1 + costs)
-    return Reasoned(dict.fromkeys(outputs, pairs.mean(values)), why_undefined(batch))
+    return Reasoned(dict.fromkeys(outputs, pairs.mean(values)), why_undefined(batch, "references"))
 
 
 def statistics(batch: TextBatch) -> dict[str, Any]:
@@ -101,15 +109,11 @@ def transport_cost(supply: FloatArray, demand: FloatArray, distances: FloatArray
 
     Raises
     ------
-    NeedsError
-        If POT is not installed. HiGHS, which scipy has, needs some 70 times as long (85 ms for 110 by 100 words).
     ArithmeticError
         If the solver does not end at an optimum.
     """
-    try:
-        from ot import emd2
-    except ImportError as problem:
-        raise NeedsError(f"moverscore: POT is not installed: {INSTALL}") from problem
+    from ot import emd2  # HiGHS, which scipy has, needs some 70 times as long (85 ms for 110 by 100 words)
+
     cost, log = emd2(supply, demand, distances, numItermax=10_000_000, log=True)
     if log["warning"]:
         raise ArithmeticError(f"the transport problem of {distances.shape} words was not solved: {log['warning']}")

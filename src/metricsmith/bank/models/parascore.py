@@ -35,7 +35,7 @@ CARD = MetricCard(
         "d = .35 on, below it -1 + (1.35 / .35) d; d = character edits from the input to the output, divided by the "
         "length of the longer one; case kept"
     ),
-    outputs=(Output("parascore", -1.05, 1.0175, description="with the published weights about .4 to 1.02"),),
+    outputs=(Output("parascore", -0.05, 1.0175, description="with the published weights about .4 to 1.02"),),
     needs=("input", "references", "weights", "extra:models"),
     cost="local",
     multi_reference="the closest reference counts, or the input where it is closer; blank references are ignored",
@@ -58,7 +58,7 @@ CARD = MetricCard(
     ),
     related=("parascore_free", "bertscore_f", "ibleu", "sari"),
     papers=("Shen et al. 2022, On the evaluation metrics for paraphrase generation",),
-    checkpoint=Checkpoint("bert-base-uncased", 0.44, 0.6, 510, "the end is cut off"),
+    checkpoint=Checkpoint("bert-base-uncased", 0.44, 0.6, 512, "the end is cut off"),
 )
 
 
@@ -66,23 +66,13 @@ def compute(batch: TextBatch, outputs: Names) -> Reasoned:
     """Score against the input and the references together."""
     texts = [(source, *references) for source, references in zip(batch.inputs, batch.references, strict=True)]
     scores = np.where(pair_up(batch).counts > 0, paraphrase_scores(batch, texts), np.nan)
-    return Reasoned(dict.fromkeys(outputs, scores), why_undefined(batch))
+    return Reasoned(dict.fromkeys(outputs, scores), why_undefined(batch, "input", "references"))
 
 
 def paraphrase_scores(batch: TextBatch, texts: Sequence[Sequence[str]]) -> FloatArray:
-    """The closeness of each output to the closest of its `texts`, and the bonus for its distance from the input.
+    """The closeness of each output to the closest of its `texts`, and the bonus for its distance from the input: (n,).
 
-    Parameters
-    ----------
-    batch : TextBatch
-        n rows.
-    texts : sequence of sequence of str
-        The texts of each row that the meaning is compared with; blank ones are ignored.
-
-    Returns
-    -------
-    float array (n,)
-        NaN where the output, the input or all texts are blank.
+    Blank texts are ignored. NaN where the output, the input or all texts are blank.
     """
     from rapidfuzz.distance import Levenshtein
 

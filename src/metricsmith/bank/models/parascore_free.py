@@ -8,15 +8,15 @@ from metricsmith.bank.base import Names, Reasoned, TextBatch
 from metricsmith.bank.models import parascore
 from metricsmith.bank.models.bertscore import why_undefined
 from metricsmith.bank.models.parascore import paraphrase_scores
-from metricsmith.records import MetricCard, Output
+from metricsmith.records import Output
 
 __all__ = ["CARD", "MODEL", "compute"]
 
 MODEL = replace(parascore.MODEL, name="parascore_free")
 
-CARD = MetricCard(
+CARD = replace(
+    parascore.CARD,
     name="ParaScoreFree",
-    kind="bank",
     summary=(
         "Quality of a paraphrase without a reference: it means the same as the input, by contextual vectors, and is "
         "not the input's own words, by edit distance."
@@ -26,12 +26,9 @@ CARD = MetricCard(
         "-1 + (1.35 / .35) d; d = character edits from the input to the output, divided by the length of the longer "
         "one; case kept"
     ),
-    outputs=(Output("parascore_free", -1.05, 1.0175, description="with the published weights about .4 to 1.02"),),
+    outputs=(Output("parascore_free", -0.05, 1.0175, description="with the published weights about .4 to 1.02"),),
     needs=("input", "weights", "extra:models"),
-    cost="local",
     multi_reference="references are not used",
-    domains=("general text", "questions", "social media"),
-    tasks=("paraphrase", "simplification", "style transfer", "data augmentation"),
     best_for=("paraphrases without references", "finding outputs that left the input's meaning"),
     not_for=("summaries, answers and translations: they should not mean what the input means",),
     limits=(
@@ -42,12 +39,10 @@ CARD = MetricCard(
     ),
     failure_cases=("a dropped negation costs little", "the input with a few letters changed scores about 1"),
     related=("parascore", "bertscore_f", "yisi2"),
-    papers=("Shen et al. 2022, On the evaluation metrics for paraphrase generation",),
-    checkpoint=parascore.CARD.checkpoint,
 )
 
 
 def compute(batch: TextBatch, outputs: Names) -> Reasoned:
     """Score against the input alone."""
     scores = paraphrase_scores(batch, [(source,) for source in batch.inputs])
-    return Reasoned(dict.fromkeys(outputs, scores), why_undefined(batch))
+    return Reasoned(dict.fromkeys(outputs, scores), why_undefined(batch, "input"))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from metricsmith.errors import NeedsError, OptionError, nearest
+from metricsmith.records import Checkpoint
 
 __all__ = ["ModelSpec"]
 
@@ -21,7 +22,9 @@ _REVISION = re.compile(r"[0-9A-Za-z][\w.-]*", re.ASCII)  # a name inside the hub
 _SETTINGS: dict[str, tuple[Value, ...]] = {
     "layer": (), "revision": (), "tokenizer": ("fast", "slow"), "dtype": ("float32", "bfloat16", "float16"),
 }  # fmt: skip
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}  # of a weight
 INSTALL = "pip install 'metricsmith[models]'"
+_EXTRA = ("torch", "transformers", "fasttext", "ot", "sentencepiece")  # modules that it brings
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,8 @@ class ModelSpec:
             If a setting or its value is not known, with those that are.
         """
         choices = {**_SETTINGS, **dict(self.choices)}
+        if self.head != "encoder":  # of other networks all layers are used
+            choices.pop("layer")
         for name, value in settings.items():
             if name not in choices:
                 raise OptionError(f"{self.name} has no setting {name!r}{nearest(name, choices)}; {', '.join(choices)}")
@@ -116,6 +121,18 @@ class ModelSpec:
         )
         return replace(self, options=kept, **{name: value for name, value in settings.items() if name not in own})
 
+    def in_force(self, published: Checkpoint) -> Checkpoint:
+        """A card's entry with these settings; a weight's bytes scale the memory."""
+        slow = {"tokenizer": self.tokenizer} if self.tokenizer != "fast" else {}
+        layer = {} if self.layer is None else {"layer": self.layer}
+        return replace(
+            published,
+            memory=published.memory * _BYTES[self.dtype] / _BYTES[published.dtype],
+            dtype=self.dtype,
+            revision=published.revision if self.revision == "main" else self.revision,  # files may be dated
+            settings=", ".join(f"{name} {value}" for name, value in {**layer, **slow, **dict(self.options)}.items()),
+        )
+
     def to_state(self) -> dict[str, Any]:
         """All that a saved metric holds of its weights: no path, no device, and the id as a text to read."""
         return {
@@ -129,10 +146,10 @@ class ModelSpec:
         Raises
         ------
         OptionError
-            If a setting or its value is not known, or there is a layer where the metric takes none, or none where it
-            takes one.
+            If a setting or its value is not known, or there is a layer where the network is used whole, or none where
+            the metric names one.
         """
-        if (state["layer"] is None) != (self.layer is None):
+        if state["layer"] is None and self.layer is not None:
             raise OptionError(f"{self.name}: layer={state['layer']!r} where the metric has {self.layer!r}")
         if not _SHA256.fullmatch(state["weights"]):
             raise OptionError(f"{self.name}: weights={state['weights']!r:.80} must be 64 hexadecimal digits")
@@ -216,7 +233,7 @@ class ModelSpec:
         """The reason, as a clause, why this machine cannot compute it; empty where it can. Hashes nothing."""
         modules = (*(("fasttext",) if self.head == "fasttext" else ("torch", "transformers")), *self.needs)
         if absent := [module for module in modules if find_spec(module) is None]:
-            return f"{absent[0]} is not installed" + ("" if absent[0] in self.needs else f": {INSTALL}")
+            return f"{absent[0]} is not installed" + (f": {INSTALL}" if absent[0] in _EXTRA else "")
         try:
             self.files()
         except NeedsError as problem:

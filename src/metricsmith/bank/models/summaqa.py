@@ -16,7 +16,7 @@ from metricsmith.bank.base import Compute, Names, Reasoned, TextBatch, blank_tex
 from metricsmith.bank.models.engine.classifier import answers
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.bank.text import sentences
-from metricsmith.errors import DataError
+from metricsmith.errors import DataError, OptionError
 from metricsmith.records import Checkpoint, MetricCard, Output
 
 __all__ = ["CARD", "MODEL", "Entities", "compute", "with_entities"]
@@ -58,6 +58,7 @@ CARD = MetricCard(
         "undefined where the input has no entity; the reference implementation and autometrics-ai give 0",
         "entities are spaCy's en_core_web_sm where that is installed, or a function's; other entities are other "
         "numbers, also in a saved metric, which names them",
+        "an entity of articles or punctuation alone makes no question: no answer could match it",
         "entities are looked for in each sentence alone, in our sentences and not in spaCy's",
         "question and output beyond 512 tokens lose the end of the longer",
         "the reference implementation may take answers from the question, and chooses start and end apart; "
@@ -80,8 +81,15 @@ def with_entities(function: Entities, name: str = "") -> tuple[Compute, ModelSpe
     name : str
         Stands for the function in fingerprints and saved metrics; by default the function's own. Functions that find
         other entities need other names.
+
+    Raises
+    ------
+    OptionError
+        If `function` cannot be called, or its name is that of spaCy's model.
     """
     named = name or getattr(function, "__qualname__", type(function).__qualname__)
+    if not callable(function) or named == SPACY:
+        raise OptionError(f"entities={function!r:.60} called {named} must be a function, with a name of its own")
     model = replace(MODEL, needs=(), choices=(("entities", (SPACY, named)),), options=(("entities", named),))
     return partial(compute, entities=function), model
 

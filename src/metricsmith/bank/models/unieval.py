@@ -54,16 +54,8 @@ FACT_CONSISTENCY = Question(
 )
 
 
-def yes_shares(batch: TextBatch, questions: Mapping[str, Question], outputs: Names) -> Reasoned:
-    """The probability of Yes against No for each question asked, by output.
-
-    Parameters
-    ----------
-    batch : TextBatch
-        n rows.
-    questions : mapping of str to Question
-        By output; `outputs` are those that are asked.
-    """
+def yes_shares(batch: TextBatch, outputs: Names, questions: Mapping[str, Question]) -> Reasoned:
+    """The probability of Yes against No for the questions of `outputs`."""
     rows = [
         _sources(output, given, references)
         for output, given, references in zip(batch.outputs, batch.inputs, batch.references, strict=True)

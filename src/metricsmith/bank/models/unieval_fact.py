@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from metricsmith.bank.base import Names, Reasoned, TextBatch
+from functools import partial
+
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.bank.models.unieval import FACT_CONSISTENCY, yes_shares
 from metricsmith.records import Checkpoint, MetricCard, Output
@@ -42,7 +43,4 @@ CARD = MetricCard(
     checkpoint=Checkpoint("MingZhong/unieval-fact", 3.1, 3.4, 1024, "the end of the input is cut off"),
 )
 
-
-def compute(batch: TextBatch, outputs: Names) -> Reasoned:
-    """Ask for the consistency of each sentence."""
-    return yes_shares(batch, {"unieval_fact": FACT_CONSISTENCY}, outputs)
+compute = partial(yes_shares, questions={"unieval_fact": FACT_CONSISTENCY})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from metricsmith.bank.base import Names, Reasoned, TextBatch
+from functools import partial
+
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.bank.models.unieval import FACT_CONSISTENCY, Question, yes_shares
 from metricsmith.records import Checkpoint, MetricCard, Output
@@ -66,7 +67,4 @@ CARD = MetricCard(
     checkpoint=Checkpoint("MingZhong/unieval-sum", 3.1, 3.4, 1024, "the end is cut off: that of the last field"),
 )
 
-
-def compute(batch: TextBatch, outputs: Names) -> Reasoned:
-    """Ask the questions of the outputs wanted."""
-    return yes_shares(batch, QUESTIONS, outputs)
+compute = partial(yes_shares, questions=QUESTIONS)

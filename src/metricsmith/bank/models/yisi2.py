@@ -61,7 +61,7 @@ CARD = MetricCard(
     related=("bertscore_f", "parascore_free", "moverscore"),
     papers=("Lo 2019, YiSi: a unified semantic MT quality evaluation and estimation metric",),
     checkpoint=Checkpoint(
-        "bert-base-multilingual-cased", 0.71, 0.9, 510, "the end is cut off", languages="104 languages"
+        "bert-base-multilingual-cased", 0.71, 0.9, 512, "the end is cut off", languages="104 languages"
     ),
 )
 
@@ -77,7 +77,7 @@ def compute(batch: TextBatch, outputs: Names) -> Reasoned:
         _f_score(_pieces(output, special), _pieces(source, special), known)
         for output, source in zip(left, right, strict=True)
     ]
-    return Reasoned(dict.fromkeys(outputs, np.array(scores)), why_undefined(batch))
+    return Reasoned(dict.fromkeys(outputs, np.array(scores)), why_undefined(batch, "input"))
 
 
 def statistics(batch: TextBatch) -> dict[str, Any]:

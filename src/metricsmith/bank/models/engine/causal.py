@@ -26,7 +26,6 @@ def windowed_log_likelihoods(
     Parameters
     ----------
     spec : ModelSpec
-        With head ``causal``.
     texts : sequence of str
         n texts, read as they stand.
     stride : int
@@ -41,8 +40,6 @@ def windowed_log_likelihoods(
 
     Raises
     ------
-    NeedsError
-        As `metricsmith.bank.models.engine.loader.network` raises it.
     ArithmeticError
         If a number of the network is not finite.
     """

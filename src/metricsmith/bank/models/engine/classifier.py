@@ -31,16 +31,9 @@ class AnswerSpan:
 
 
 def logits(spec: ModelSpec, texts: Sequence[str], seconds: Sequence[str] | None = None) -> FloatArray:
-    """The head's numbers for n texts or pairs: shape (n, labels).
+    """The numbers of a head for classification or regression, for n texts or pairs: shape (n, labels).
 
     Where a text or pair is beyond the network's length, tokens are cut from the end of the longer of the two.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-        With a head for classification or regression.
-    texts, seconds : sequence of str
-        n texts, and the second texts of pairs.
 
     Raises
     ------
@@ -54,8 +47,7 @@ def logits(spec: ModelSpec, texts: Sequence[str], seconds: Sequence[str] | None 
         return list(finite(_forward(loaded, batch).logits))
 
     with computing():
-        found = np.array(batched(spec, tokens, lambda item: len(item[0]), forward))
-    return found.reshape(len(texts), -1)
+        return np.array(batched(spec, tokens, lambda item: len(item[0]), forward)).reshape(len(texts), -1)
 
 
 def label_shares(
@@ -68,7 +60,7 @@ def label_shares(
     NeedsError
         If the network has not exactly one label of each name; case does not count.
     """
-    known = {int(place): str(name) for place, name in network(spec).module.config.id2label.items()}
+    known = network(spec).module.config.id2label
     places = []
     for label in labels:
         found = [place for place, name in known.items() if name.casefold() == label.casefold()]
@@ -136,7 +128,7 @@ def _tokens(encoded: Any) -> list[Tokens]:
 def _forward(loaded: Network, batch: list[Tokens]) -> Any:
     ids, mask = padded([item[0] for item in batch], loaded.tokenizer.pad_token_id or 0, loaded.device)
     parts, _ = padded([item[1] for item in batch], 0, loaded.device)
-    more = {"token_type_ids": parts} if loaded.module.config.type_vocab_size > 1 else {}
+    more = {"token_type_ids": parts} if getattr(loaded.module.config, "type_vocab_size", 0) > 1 else {}
     return loaded.module(input_ids=ids, attention_mask=mask, **more)
 
 

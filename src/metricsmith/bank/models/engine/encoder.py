@@ -84,20 +84,7 @@ def special_ids(spec: ModelSpec) -> frozenset[int]:
 
 
 def embedded(spec: ModelSpec, texts: Sequence[str]) -> list[Encoded]:
-    """The vectors of each text's tokens, in the order of `texts`; equal texts are encoded once.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-        With head ``encoder``.
-    texts : sequence of str
-        n texts; beyond the network's longest text the end is cut off.
-
-    Raises
-    ------
-    NeedsError
-        As `metricsmith.bank.models.engine.loader.network` raises it.
-    """
+    """The vectors of the tokens of n texts, as `token_ids` gives them; equal texts are encoded once."""
     loaded, kept = network(spec), _kept.get() or _Kept()
     tokens = token_ids(spec, texts)
     known = {ids: one for ids in dict.fromkeys(tokens) if (one := kept.get((loaded.key, ids))) is not None}

@@ -12,21 +12,14 @@ from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch, where_
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
 
-__all__ = ["expected_values"]
+__all__ = ["expected_values", "forget_files"]
 
 
 def expected_values(batch: TextBatch, outputs: Names, values: Mapping[str, float]) -> Reasoned:
     """The sum over all labels of probability times value, for each output that is not blank.
 
-    fastText adds .00001 to each probability, so the sum is cut to the range of the values. Line breaks become spaces,
-    since they would end the text.
-
-    Parameters
-    ----------
-    batch : TextBatch
-    outputs : sequence of str
-    values : mapping of str to float
-        Each label of the file, fastText's prefix included.
+    `values` has each label of the file, fastText's prefix included. fastText adds .00001 to each probability, so the
+    sum is cut to the range of the values. Line breaks become spaces, since they would end the text.
 
     Raises
     ------
@@ -53,6 +46,11 @@ def expected_values(batch: TextBatch, outputs: Names, values: Mapping[str, float
     return where_filled(batch, outputs, score)
 
 
+def forget_files() -> None:
+    """Drop the files that were read."""
+    _read.cache_clear()
+
+
 def _loaded(spec: ModelSpec) -> Any:
     spec.check()
     (file,) = spec.files()
@@ -60,7 +58,9 @@ def _loaded(spec: ModelSpec) -> Any:
     try:
         return _read(str(file), stat.st_size, stat.st_mtime_ns)
     except (ValueError, RuntimeError, MemoryError) as problem:
-        raise NeedsError(f"{spec.name}: {file} cannot be read as fastText's: {problem}") from problem
+        raise NeedsError(
+            f"{spec.name}: {file} cannot be read as fastText's; is it cut short or damaged? {problem}"
+        ) from problem
 
 
 @lru_cache(maxsize=3)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from metricsmith.bank.models.engine.fasttext import forget_files
 from metricsmith.bank.models.engine.heads import Head, head_named
 from metricsmith.bank.models.engine.memory import free_memory
 from metricsmith.bank.models.engine.own import shapes
@@ -89,9 +90,10 @@ def network(spec: ModelSpec) -> Network:
 
 
 def unload() -> None:
-    """Forget every loaded network."""
+    """Forget every loaded network and every file of fastText's."""
     with _lock:
         _networks.clear()
+    forget_files()
 
 
 def loaded_bytes(device: str) -> int:
@@ -163,6 +165,11 @@ def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
     head = head_named(spec.head)
     _check_architecture(spec, place, head)
     module, report = head.load(place, getattr(torch, spec.dtype))
+    tokenizer = (
+        head.tokenizer(place)
+        if head.tokenizer
+        else AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
+    )
     lacking = [name for name in report["missing_keys"] if not head.may_miss(name)]
     strange = [name for name in report["unexpected_keys"] if not head.may_ignore(name)]
     other = [str(found) for found in report.get("mismatched_keys", ())]
@@ -174,11 +181,6 @@ def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
             )
     if spec.layer is not None:
         _cut_layers(module, spec)
-    tokenizer = (
-        head.tokenizer(place)
-        if head.tokenizer
-        else AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
-    )
     module.to(device).eval()
     size = sum(tensor.numel() * tensor.element_size() for tensor in module.parameters())
     return Network(module, tokenizer, torch.device(device), size, key)

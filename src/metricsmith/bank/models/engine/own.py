@@ -12,15 +12,9 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
-    "distribution_head",
-    "distribution_scores",
-    "own_network",
-    "perceptron",
-    "plain_head",
-    "scores",
-    "shapes",
+    "distribution_head", "distribution_scores", "own_network", "perceptron", "plain_head", "scores", "shapes",
     "two_layers",
-]
+]  # fmt: skip
 
 Shapes = Mapping[str, tuple[int, ...]]  # of the weights of a checkpoint, by name
 BACKBONES = ("model", "encoder")
@@ -29,16 +23,9 @@ BACKBONES = ("model", "encoder")
 def own_network(
     parts: Callable[[Any, Shapes], dict[str, Any]], forward: Callable[..., Any], **options: Any
 ) -> Callable[[Path, Any], tuple[Any, Mapping[str, Any]]]:
-    """The loading of a network that is put together here.
+    """The loading of a network that is put together here, with `options` of transformers' ``from_pretrained``.
 
-    Parameters
-    ----------
-    parts : callable
-        From the config and the shapes of the weights to the modules, by the names that their weights begin with.
-    forward : callable
-        The network's ``forward``.
-    options
-        Of transformers' ``from_pretrained``.
+    `parts` makes, from the config and the weights' shapes, the modules by the names that their weights begin with.
     """
 
     def load(place: Path, dtype: Any) -> tuple[Any, Mapping[str, Any]]:
@@ -49,14 +36,12 @@ def own_network(
 
         def init(self: Any, config: Any) -> None:
             base.__init__(self, config)
-            made = parts(config, found)
-            for name, part in made.items():
+            for name, part in (made := parts(config, found)).items():
                 setattr(self, name, part)
             self._keep_in_fp32_modules_strict = [name for name in made if name not in BACKBONES]
             self.post_init()
 
-        body = {"__init__": init, "forward": forward}
-        own: Any = type("OwnNetwork", (base,), body)
+        own: Any = type("OwnNetwork", (base,), {"__init__": init, "forward": forward})
         network, report = own.from_pretrained(
             place, config=config, dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True,
             **options,
@@ -67,22 +52,11 @@ def own_network(
 
 
 def perceptron(shapes: Shapes, name: str, numbers: Sequence[int], width: int, between: Any, last: int = 0) -> Any:
-    """Linear layers with an activation after each but the last, at the places `numbers` of a sequence.
+    """Linear layers at the places `numbers` of a sequence, the activation `between` after each but the last.
 
-    Parameters
-    ----------
-    shapes : mapping
-        The widths are read from it; a layer that it lacks gets width 1, and is missed when weights are loaded.
-    name : str
-        The beginning of the names of the weights.
-    numbers : sequence of int
-        Places of the layers; those between that no activation takes are dropout, which scoring has not.
-    width : int
-        Of the first layer's input.
-    between : class
-        Of the activation.
-    last : int
-        The outputs that the last layer must have; 0 takes those it has.
+    Places that neither takes are dropout, which scoring has not. `width` is that of the first input; the others are
+    read from the `shapes` of the weights that begin with `name`, that of the last output only where `last` is 0.
+    A layer without a shape gets width 1, and is missed when weights are loaded.
     """
     from torch import nn
 

@@ -59,13 +59,7 @@ def read_chats(spec: ModelSpec, chats: Sequence[Chat | str], mark: str = "") -> 
     loaded = network(spec)
     place = _mark_id(spec, loaded, mark) if mark else None
     ids = [one if isinstance(one, str) else _token_ids(spec, loaded, one) for one in chats]
-    beyond = f"tokens, the network reads {loaded.max_tokens}"
-    ids = [
-        one if isinstance(one, str) or len(one) <= loaded.max_tokens else f"the chat has {len(one)} {beyond}"
-        for one in ids
-    ]
-
-    whole = [one for one in ids if not isinstance(one, str)]
+    whole = [one for one in ids if isinstance(one, tuple)]
     with computing():
         found = iter(batched(spec, whole, len, partial(_forward, loaded, mark=place)))
     return [one if isinstance(one, str) else next(found) for one in ids]
@@ -77,8 +71,8 @@ def _turns(question: str, answer: str) -> Chat | str:
     return [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
 
 
-def _token_ids(spec: ModelSpec, loaded: Network, chat: Chat) -> tuple[int, ...]:
-    """The chat's token ids; the marks are those of the template, so that no text begins with two."""
+def _token_ids(spec: ModelSpec, loaded: Network, chat: Chat) -> tuple[int, ...] | str:
+    """The chat's token ids, or that they are too many; the template marks the beginning, once unless asked to twice."""
     from jinja2 import TemplateError
 
     if loaded.tokenizer.chat_template is None:
@@ -87,12 +81,14 @@ def _token_ids(spec: ModelSpec, loaded: Network, chat: Chat) -> tuple[int, ...]:
             "shown a question and its answer; take one whose tokenizer has a template"
         )
     try:
-        text = loaded.tokenizer.apply_chat_template(
-            chat, tokenize=False, date_string=DATE, strftime_now=lambda _: DATE
-        )  # fmt: skip
+        text = loaded.tokenizer.apply_chat_template(chat, tokenize=False, date_string=DATE, strftime_now=lambda _: DATE)
     except TemplateError as problem:  # of a template that is wrong, refuses this chat, or reaches out of its sandbox
         raise ValueError(f"the chat template fails: {problem}") from problem
-    return tuple(loaded.encoded(text, add_special_tokens=False)["input_ids"])
+    twice = ("start_marks", "two") in spec.options
+    ids = tuple(loaded.encoded(text, add_special_tokens=twice)["input_ids"])
+    if len(ids) > loaded.max_tokens:
+        return f"the chat has {len(ids)} tokens, the network reads {loaded.max_tokens}"
+    return ids
 
 
 def _mark_id(spec: ModelSpec, loaded: Network, mark: str) -> int:
@@ -107,5 +103,5 @@ def _forward(loaded: Network, batch: list[tuple[int, ...]], mark: int | None) ->
     places: list[Any] = [[len(one) - 1] if mark is None else np.flatnonzero(np.equal(one, mark)) for one in batch]
     counts = [len(found) for found in places]
     rows = np.repeat(np.arange(len(batch)), counts)
-    numbers = finite(loaded.module(ids, mask, rows.tolist(), np.concatenate(places).tolist()))
-    return np.split(numbers, np.cumsum(counts)[:-1])
+    numbers = loaded.module(ids, mask, rows.tolist(), np.concatenate(places).tolist())
+    return np.split(finite(numbers), np.cumsum(counts)[:-1])

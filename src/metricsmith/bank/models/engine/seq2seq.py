@@ -20,22 +20,13 @@ _Ids = tuple[int, ...]
 
 
 def mean_log_likelihoods(spec: ModelSpec, sources: Sequence[str], targets: Sequence[str]) -> FloatArray:
-    """The mean natural log-likelihood of a target's tokens, its marks included, given a source: (n,).
+    """The mean natural log-likelihood of a target's tokens, its marks included, given a source, for n pairs: (n,).
 
     The decoder is fed the target's tokens moved on by one place, once: its start token, then all but the last. Sources
-    that a batch has several times are encoded once.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-        With head ``seq2seq``.
-    sources, targets : sequence of str
-        n pairs; beyond the network's places the end of a text is cut off.
+    that a batch has several times are encoded once. Beyond the network's places the end of a text is cut off.
 
     Raises
     ------
-    NeedsError
-        As `metricsmith.bank.models.engine.loader.network` raises it.
     ArithmeticError
         If a number of the network is not finite.
     """
@@ -54,23 +45,14 @@ def mean_log_likelihoods(spec: ModelSpec, sources: Sequence[str], targets: Seque
 
 
 def first_token_share(spec: ModelSpec, texts: Sequence[str], words: tuple[str, str], longest: int) -> FloatArray:
-    """The probability of the first of two words as the answer's first token, out of that of both: (n,).
+    """The probability of the first of two words as the answer's first token, out of that of both, for n texts: (n,).
 
-    Parameters
-    ----------
-    spec : ModelSpec
-        With head ``seq2seq``.
-    texts : sequence of str
-        n texts for the encoder.
-    words : (str, str)
-        Each must be one token, and another than the other.
-    longest : int
-        Tokens of a text, the mark at its end included, beyond which the end is cut off.
+    Beyond `longest` tokens, the mark at the end included, the end of a text is cut off.
 
     Raises
     ------
     NeedsError
-        As `metricsmith.bank.models.engine.loader.network` raises it, or if the tokenizer does not have the words.
+        If the words are not two tokens of the tokenizer.
     ArithmeticError
         If a number of the network is not finite.
     """
