@@ -104,7 +104,7 @@ def test_a_chat_begins_with_one_start_mark(tiny, tiny_folder, monkeypatch):
     family = tiny_family("grm_reward", tiny, tiny_folder)
     seen = []
     kept = reward.batched
-    monkeypatch.setattr(reward, "batched", lambda items, *rest: seen.extend(items) or kept(items, *rest))
+    monkeypatch.setattr(reward, "batched", lambda spec, items, *rest: seen.extend(items) or kept(spec, items, *rest))
     read_chats(family.model, [reward_loop.question_and_answer(*reward_loop.PAIRS[0])])
     start = network(family.model).tokenizer.bos_token_id
     assert seen[0][0] == start
@@ -176,7 +176,7 @@ def test_the_second_start_mark_of_the_models_card_is_an_option(marks, count, tin
         single=f"{mark} $A", special_tokens=[(mark, start)]
     )
     seen, kept = [], reward.batched
-    monkeypatch.setattr(reward, "batched", lambda items, *rest: seen.extend(items) or kept(items, *rest))
+    monkeypatch.setattr(reward, "batched", lambda spec, items, *rest: seen.extend(items) or kept(spec, items, *rest))
     assert reward_loop.judged(family, reward_loop.PAIRS[:1])[0][0].ok
     assert seen[0].count(start) == count
     assert "start_marks='two'" in " ".join(family.card.limits)
