@@ -24,7 +24,7 @@ from metricsmith.records import MetricCard
 
 __all__ = [
     "CORPUS_MODELS", "MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank",
-    "lacking", "left_out", "model_family", "model_name", "named_function", "saved_family", "whole_table",
+    "lacking", "uncomputable", "model_family", "model_name", "named_function", "saved_family", "whole_table",
 ]  # fmt: skip
 
 MODULES: tuple[str, ...] = (
@@ -217,16 +217,16 @@ def lacking(family: Family) -> str:
         return reason
     try:
         check_architecture(family.model)
+        needed, device = family.card.checkpoint.memory, device_for(family.model)
     except NeedsError as problem:
         return str(problem).removeprefix(f"{family.model.name}: ")
-    needed, device = family.card.checkpoint.memory, device_for(family.model)
     free = free_memory(device)
     if free is not None:
         free += loaded_bytes(device)  # the loader unloads what is not in use: a pool is the same in every fold
     return f"it needs {needed:.1f} GB, {free / 1e9:.1f} free" if free is not None and free < needed * 1e9 else ""
 
 
-def left_out(families: Iterable[Family]) -> dict[str, list[str]]:
+def uncomputable(families: Iterable[Family]) -> dict[str, list[str]]:
     """The reasons why this machine cannot compute some of `families`, each with their names in our table."""
     found: dict[str, list[str]] = {}
     for family in families:

@@ -82,7 +82,7 @@ def _on_this_machine(family: Family) -> dict[str, Any]:
 
 def _weights_table(families: list[Family]) -> str:
     """A line for each family, and below them the reasons why some cannot be computed here."""
-    from metricsmith.bank.catalogue import left_out
+    from metricsmith.bank.catalogue import uncomputable
     from metricsmith.report.blocks import TextTable
     from metricsmith.report.render import aligned
 
@@ -100,6 +100,6 @@ def _weights_table(families: list[Family]) -> str:
     head = ("name", "GB on disk", "GB in memory", "usable", "device", "languages", "outputs")
     lines = [
         f"not usable, since {reason}:\n" + fill(", ".join(names), WIDTH, initial_indent="  ", subsequent_indent="  ")
-        for reason, names in left_out(families).items()
+        for reason, names in uncomputable(families).items()
     ]
     return "\n".join([*aligned(TextTable(head, rows)), f"licence: {', '.join(sorted(licences))}", *lines])

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 import dspy
 
-from metricsmith.bank.catalogue import MetricBank, Unusable, default_bank, full_bank, lacking, left_out, model_name
+from metricsmith.bank.catalogue import MetricBank, Unusable, default_bank, full_bank, lacking, model_name, uncomputable
 from metricsmith.bank.column import column_numbers
 from metricsmith.datasets.target_copies import check_copies
 from metricsmith.errors import DataError, NeedsError, OptionError, nearest
@@ -154,7 +154,7 @@ class Options:
     def absent_weights(self) -> list[str]:
         """One line on the metrics with weights that this machine cannot compute; none where it can compute all."""
         weighted = [family for family in self.whole_bank.families if family.model is not None]
-        reasons = left_out(weighted)
+        reasons = uncomputable(weighted)
         if not reasons:
             return []
         first = sorted(reasons, key=lambda why: -len(reasons[why]))[:3]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from functools import lru_cache
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,8 @@ from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
 
 __all__ = ["expected_values", "forget_files"]
+
+_MAGIC, _SETTINGS_END = 793712314, 64  # a file's first number, and where its settings end
 
 
 def expected_values(batch: TextBatch, outputs: Names, values: Mapping[str, float]) -> Reasoned:
@@ -51,11 +56,39 @@ def forget_files() -> None:
     _read.cache_clear()
 
 
+def _cut_short(file: Path) -> bool:
+    """True of a file that ends before its words or numbers do, on which fastText's reader hangs or ends the process.
+
+    The layout is that of args.cc, dictionary.cc and densematrix.cc of fastText 0.9.2; quantised ones are not counted.
+    """
+    with file.open("rb") as opened, mmap(opened.fileno(), 0, access=ACCESS_READ) as data:
+        try:
+            if struct.unpack_from("<i", data) != (_MAGIC,):
+                return False  # the reader says that it is of another format
+            entries, *_, pruned = struct.unpack_from("<3i2q", data, _SETTINGS_END)
+            place = _SETTINGS_END + 28
+            for _ in range(entries):  # a word, a zero, its count and its kind
+                if (end := data.find(b"\0", place)) < 0:
+                    return True
+                place = end + 10
+            place += 8 * max(pruned, 0)
+            for _ in ("input", "output"):
+                if struct.unpack_from("<?", data, place)[0]:
+                    return False
+                rows, width = struct.unpack_from("<2q", data, place + 1)
+                place += 17 + 4 * rows * width
+        except struct.error:
+            return True
+        return bool(place > len(data))
+
+
 def _loaded(spec: ModelSpec) -> Any:
     spec.check()
     (file,) = spec.files()
     stat = file.stat()
     try:
+        if _cut_short(file):
+            raise ValueError("it ends before its words or numbers do")
         return _read(str(file), stat.st_size, stat.st_mtime_ns)
     except (ValueError, RuntimeError, MemoryError) as problem:
         raise NeedsError(
