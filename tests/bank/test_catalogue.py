@@ -75,6 +75,18 @@ def test_half_of_the_rows_suffice_unless_told_otherwise() -> None:
     assert "bleu" not in dict(BANK.usable(rows, coverage=0.0)[1])
 
 
+def test_a_bank_prints_in_one_short_line() -> None:
+    assert repr(BANK) == "<MetricBank: 23 families, 46 outputs, 0 with weights>"
+    assert repr(full_bank("all")) == "<MetricBank: 48 families, 83 outputs, 25 with weights>"
+
+
+def test_a_misspelt_set_is_told_and_one_among_names_refused() -> None:
+    with pytest.raises(OptionError, match="did you mean 'small'"):
+        full_bank("smal")
+    with pytest.raises(OptionError, match="'all' stands alone"):
+        full_bank(["bleurt", "all"])
+
+
 def test_without_rows_everything_is_usable() -> None:
     assert BANK.usable([])[1] == []
 
@@ -113,6 +125,7 @@ def test_a_card_tells_the_settings_in_force_and_the_memory_that_they_take() -> N
 
 def test_the_memory_that_a_metric_lacks_is_that_of_its_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ModelSpec, "lacking", lambda spec: "")
+    monkeypatch.setattr(catalogue, "check_architecture", lambda spec: None)
     monkeypatch.setattr(catalogue, "device_for", lambda spec: "cpu")
     monkeypatch.setattr(catalogue, "free_memory", lambda device: 60_000_000_000)
     family = model_family("ldl_reward")

@@ -121,6 +121,23 @@ def test_a_metric_named_by_hand_that_cannot_be_computed_ends_the_run_before_it_s
 
 
 @pytest.mark.extras
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("pytorch_model.bin", "has its weights as a pickle (pytorch_model.bin), which could run code when read"),
+        ("config.json", "has no *.safetensors"),
+        ("", "is a file: name the folder"),
+    ],
+)
+def test_a_place_without_weights_that_can_be_read_is_refused_before_the_run(run, rated, tmp_path, name, said):
+    place = tmp_path / "place"
+    (place.mkdir(), (place / name).touch()) if name else place.touch()
+    code, _, err = run("induce", rated, *RATED, "--local", f"bleurt={place}")
+    assert code == 2
+    assert f"bleurt: {place} {said}" in err
+
+
+@pytest.mark.extras
 def test_a_checkpoint_of_another_kind_is_refused_before_the_run(run, rated, tmp_path):
     import tiny_models
 
@@ -193,3 +210,21 @@ def test_a_metric_whose_network_fails_ends_the_command_with_3_and_keeps_the_rest
     assert code == 3
     assert "60 of 60 model judgements failed (60 transport), the first: bleurt: RuntimeError: no such kernel" in err
     assert len(scores.read_text("utf-8").splitlines()) == 61
+
+
+@pytest.mark.extras
+def test_a_network_that_fails_in_every_fold_is_told_once_and_counts_as_no_judge(run, rated, tmp_path, monkeypatch):
+    import tiny_models
+    from metricsmith.bank.models import bleurt
+
+    def broken(batch, outputs):
+        raise RuntimeError(f"no such kernel for {batch.outputs[0]}")
+
+    local, out = ("--local", f"bleurt={tiny_models.build('bleurt', tmp_path)}"), tmp_path / "out"
+    monkeypatch.setattr(bleurt, "compute", broken)
+    code, _, err = run("induce", rated, *RATED, *local, "--bank", "existing", "--cv", "3", "--out", out)
+    assert code == 0
+    assert err.count("bleurt: not computed any further") == 1
+    report = (out / "report.md").read_text("utf-8")
+    assert "Of the metrics with weights 1 fell away: bleurt." in report
+    assert "judges fell away" not in report

@@ -213,6 +213,20 @@ def test_a_family_ends_where_rows_in_succession_all_fail(caplog):
     assert [record.message for record in caplog.records] == [f"a: not computed any further: {reason}"]
 
 
+def test_inside_one_run_a_family_is_said_once_to_be_given_up(caplog):
+    def end(*texts):
+        for metrics in (fake("a", "b"), fake("a"), fake("c")):
+            score([*metrics, default_bank().get("output_words")], rows(*texts), progress=False)
+
+    with local.told_once():
+        end(*["bad one"] * 9)
+        end(*["bad two"] * 10)
+    assert [record.message.split(":")[0] for record in caplog.records] == ["a, b", "c"]
+    caplog.clear()
+    end(*["bad one"] * 9)
+    assert [record.message.split(":")[0] for record in caplog.records] == ["a, b", "a", "c"]
+
+
 def test_such_a_metric_is_dropped_among_others_and_ends_a_run_that_has_no_other():
     given = rows(*["text"] * 90, "unload", *["text"] * 9)
     table = score([*fake("a"), default_bank().get("output_words")], given, max_failure_rate=PerJudge(), progress=False)

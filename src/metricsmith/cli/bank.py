@@ -93,7 +93,7 @@ def _weights_table(families: list[Family]) -> str:
             continue
         size = (f"{checkpoint.disk:.2f}", f"{checkpoint.memory:.2f}")
         outputs = f"{len(others) + 1}: {first.name}, ..." if others else first.name
-        outputs = "compares sets" if found["sets"] else outputs
+        outputs += " (compares sets)" if found["sets"] else ""
         here, device = ("yes", found["device"] or "–") if found["here"] else ("no", "–")
         rows.append((found["weights"], *size, here, device, checkpoint.languages.partition(",")[0], outputs))
         licences.add(checkpoint.licence)

@@ -68,8 +68,8 @@ class AutoMetrics(Options):
         count as declared to measure the target, like generated ones. A judge that has learned from rated rows is
         neither weighed by these nor tested on them. Functions see neither the rating nor what it follows from.
     bank_models : "small", "all" or names, optional
-        Metrics with weights that join the default bank, as for `full_bank`; none by default. One that this machine
-        cannot compute is left out, and a note has the reason.
+        Metrics with weights that join the default bank, as for `full_bank`; none by default. Of a set, those that this
+        machine cannot compute are left out, with notes; one that is named, here or in `local`, is a `NeedsError`.
     local : mapping of str to path, optional
         Where the weights of metrics lie, by the metric's name; without `bank_models` these are the metrics that join.
     recommender : Recommender, optional
@@ -157,7 +157,7 @@ class AutoMetrics(Options):
             If there are fewer than two rated training rows, their ratings are constant, or a column is the target
             under another name.
         NeedsError
-            If judges are asked for and there is no model.
+            If judges are asked for and there is no model, or a metric with weights is named that cannot be computed.
         ModelFailure
             If the model refuses to work, too many requests fail on their way, the budget runs out, or no candidate is
             left; with `strict` if any judge fails.

@@ -324,7 +324,7 @@ def _all_warnings(
             "often): the metric rests on what is left."
         )
     if local:
-        warnings.append(f"{len(local)} outputs of metrics with weights fell away: {', '.join(local)}.")
+        warnings.append(f"Of the metrics with weights {len(local)} fell away: {', '.join(local)}.")
     warnings += _doubts(evaluation)
     number = sum(one.status != "skipped" and one.metric not in dropped for one in failed)
     if number:

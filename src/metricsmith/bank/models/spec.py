@@ -196,6 +196,8 @@ class ModelSpec:
         place = self.location()
         if self.file and place.is_dir():
             place /= self.file
+        if place.is_file() and not self.file:
+            raise NeedsError(f"{place} is a file: name the folder that has config.json and *.safetensors")
         if place.is_file():
             return [place]
         if self.file:
