@@ -219,7 +219,7 @@ def lacking(family: Family) -> str:
         check_architecture(family.model)
         needed, device = family.card.checkpoint.memory, device_for(family.model)
     except NeedsError as problem:
-        return str(problem).removeprefix(f"{family.model.name}: ")
+        return str(problem)
     free = free_memory(device)
     if free is not None:
         free += loaded_bytes(device)  # the loader unloads what is not in use: a pool is the same in every fold

@@ -199,7 +199,7 @@ class Options:
         named = {*map(model_name, self.local or ()), *map(model_name, () if self._by_word else self.bank_models or ())}
         for family in self.whole_bank.families:
             if family.model is not None and family.model.name in named and (why := lacking(family)):
-                raise NeedsError(f"{family.model.name}: {why}")
+                raise NeedsError(f"{family.model.name}: {why.removeprefix(f'{family.model.name}: ')}")
         return self.resolve(len(train), self.model is not None, any(row.get("output") for row in train.rows))
 
     def resolve(self, rated: int, has_lm: bool, has_text: bool) -> ChosenSources:
