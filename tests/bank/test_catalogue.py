@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from metricsmith.bank import catalogue
-from metricsmith.bank.catalogue import MODULES, MetricBank, default_bank
+from metricsmith.bank.catalogue import MODULES, MetricBank, default_bank, full_bank, lacking, model_family
+from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import OptionError
 from metricsmith.metric import make_row
 
@@ -81,3 +83,51 @@ def test_without_rows_everything_is_usable() -> None:
 def test_a_coverage_that_is_no_share_is_refused(coverage: float) -> None:
     with pytest.raises(OptionError, match="coverage"):
         BANK.usable([], coverage=coverage)
+
+
+def test_a_card_tells_the_settings_in_force_and_the_memory_that_they_take() -> None:
+    settings = {"bertscore": {"layer": 3, "dtype": "bfloat16", "revision": "v2", "idf": True}}
+    used, plain = (full_bank(["bertscore"], settings=one).card("bertscore").checkpoint for one in (settings, None))
+    assert used is not None
+    assert plain is not None
+    assert (plain.revision, plain.dtype, plain.memory, plain.settings) == (
+        "main",
+        "float32",
+        1.6,
+        "layer 17, tokenizer slow",
+    )
+    assert (used.revision, used.dtype, used.memory, used.settings) == (
+        "v2",
+        "bfloat16",
+        0.8,
+        "layer 3, tokenizer slow, idf True",
+    )
+    assert "revision v2; layer 3, tokenizer slow, idf True; 1.4 GB on disk, 0.8 GB in memory in bfloat16" in str(used)
+    large = model_family("ldl_reward", settings={"dtype": "float32"}).card.checkpoint
+    assert large is not None
+    assert large.memory == pytest.approx(2 * 54.8)
+    dated = model_family("fasttext_nsfw").card.checkpoint
+    assert dated is not None
+    assert dated.revision == "20230515"
+
+
+def test_the_memory_that_a_metric_lacks_is_that_of_its_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ModelSpec, "lacking", lambda spec: "")
+    monkeypatch.setattr(catalogue, "device_for", lambda spec: "cpu")
+    monkeypatch.setattr(catalogue, "free_memory", lambda device: 60_000_000_000)
+    family = model_family("ldl_reward")
+    assert lacking(family) == ""
+    model = model_family("ldl_reward", settings={"dtype": "float32"}).model
+    assert lacking(replace(family, model=model)) == "it needs 109.6 GB, 60.0 free"
+
+
+@pytest.mark.parametrize("name", ["infolm", "bleurt", "perplexity", "grm_reward", "fasttext_nsfw"])
+def test_a_network_that_is_used_whole_has_no_layer_to_name(name: str) -> None:
+    with pytest.raises(OptionError, match=f"{name} has no setting 'layer'"):
+        model_family(name, settings={"layer": 2})
+
+
+def test_a_layer_of_an_encoder_that_is_read_to_its_last_is_saved_and_read() -> None:
+    spec = model_family("yisi2", settings={"layer": 2}, weights="5f" * 32).model
+    assert spec is not None
+    assert model_family("yisi2").model.with_state(spec.to_state()) == spec  # type: ignore[union-attr]

@@ -64,11 +64,13 @@ def test_without_a_terminal_it_refuses_with_the_size_unless_told_yes(run, monkey
 
 
 def test_only_names_of_the_table_are_fetched(run, server):
+    assert run("bank", "fetch", "mauve")[2].startswith("error: mauve: gpt2-large")  # which this hub does not have
+    asked = [*server.asked]
     code, _, err = run("bank", "fetch", "bertscor", "--yes")
     assert code == 2
     assert "no metric 'bertscor' with weights (did you mean 'bertscore'?)" in err
     assert run("bank", "fetch", "someone/else", "--yes")[0] == 2
-    assert server.asked == []
+    assert server.asked == asked
 
 
 def test_a_hub_that_cannot_be_reached_is_an_error_in_plain_words(run, monkeypatch):

@@ -80,3 +80,33 @@ def test_a_saved_metric_scores_with_the_weights_that_local_names(run, rated, tmp
     assert code != 0
     assert "weights not on this machine" in err
     assert run("score", out / "metric.json", rated, "--local", f"bleurt={copy}")[:2] == (0, scored)
+
+
+def test_the_table_of_26_has_mauve_which_compares_sets(run, tmp_path):
+    code, out, _ = run("bank", "list", "--models", "--local", f"mauve={tmp_path / 'nowhere'}")
+    (line,) = [line for line in out.splitlines() if "(compares sets)" in line]
+    assert (code, line.split()[0]) == (0, "mauve")
+    listed = json.loads(run("bank", "list", "--models", "--json")[1])
+    assert len(listed) == 26
+    assert [card["weights"] for card in listed if card["sets"]] == ["mauve"]
+    assert run("bank", "show", "mauve")[1].startswith("## MAUVE")
+    assert run("bank", "check", "mauve")[:2] == (0, "mauve: no published number known\n")
+
+
+@pytest.mark.extras
+def test_a_metric_whose_network_fails_ends_the_command_with_3_and_keeps_the_rest(run, rated, tmp_path, monkeypatch):
+    import tiny_models
+    from metricsmith.bank.models import bleurt
+
+    local = ("--local", f"bleurt={tiny_models.build('bleurt', tmp_path)}")
+    out, scores = tmp_path / "out", tmp_path / "scores.csv"
+    assert run("induce", rated, *RATED, *local, "--bank", "existing", "--full", "--out", out)[0] == 0
+
+    def broken(batch, outputs):
+        raise RuntimeError("no such kernel")
+
+    monkeypatch.setattr(bleurt, "compute", broken)
+    code, _, err = run("score", out / "metric.json", rated, *local, "--out", scores)
+    assert code == 3
+    assert "60 of 60 model judgements failed (60 transport), the first: bleurt: RuntimeError: no such kernel" in err
+    assert len(scores.read_text("utf-8").splitlines()) == 61

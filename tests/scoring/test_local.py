@@ -205,7 +205,7 @@ def test_an_engines_error_ends_its_family_and_no_other(caplog):
 
 def test_a_family_ends_where_rows_in_succession_all_fail(caplog):
     with caplog.at_level(logging.WARNING):
-        table = score(fake("a"), rows(*["bad"] * 30), progress=False)
+        table = score(fake("a"), rows(*["bad"] * 30), max_failure_rate=1.0, progress=False)
     assert statuses(table) == [Status.TRANSPORT] * 30
     assert table.judgement(7, 0).error == "RuntimeError: a text says bad"
     reason = "8 rows in succession failed, such as: RuntimeError: a text says bad"
@@ -280,3 +280,36 @@ def test_a_reward_on_a_failed_row_says_so_and_numbers_are_kept():
     with numbers_kept():
         assert [score([metric], rows("text"), progress=False).run()[0, 0] for _ in range(2)] == [4.0, 4.0]
     assert SEEN == [["bad"], ["text"]]
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_the_numbers_of_another_corpus_are_not_taken_over_from_a_store(tmp_path, bound):
+    cider, fresh = default_bank().get("cider"), []
+    for given in (ROWS, ROWS[:5]):
+        metric = cider.fit(given) if bound else cider
+        table = score([metric], given, store=tmp_path / "s.db", progress=False)
+        fresh.append(score([cider.fit(given)], given, progress=False).run()[:, 0])
+        np.testing.assert_array_equal(table.run()[:, 0], fresh[-1])
+    assert (fresh[0][:5] != fresh[1]).any()
+    again = score([cider], ROWS, store=tmp_path / "s.db", progress=False)
+    assert again.coverage()[0].reused == len(ROWS)
+
+
+def test_a_corpus_that_cannot_be_read_ends_its_family_alone():
+    def broken(batch):
+        raise NeedsError("no tokenizer")
+
+    (metric,) = fake("a")
+    unbound = BankMetric(replace(metric.family, statistics=broken), "a")
+    table = score([unbound, default_bank().get("output_words")], rows("text", "text"), progress=False)
+    assert [table.judgement(row, 0).error for row in (0, 1)] == ["no tokenizer"] * 2
+    assert np.isfinite(table.run()[:, 1]).all()
+
+
+def test_a_run_whose_engine_gives_not_one_number_ends_with_its_table():
+    with pytest.raises(ModelFailure, match="not one number came: a text says unload") as failed:
+        score(fake("a", "b"), rows("unload", "text"), progress=False)
+    assert statuses(failed.value.table) == [Status.TRANSPORT] * 2
+    assert statuses(score([*fake("a"), default_bank().get("output_words")], rows("unload"), progress=False), 1) == [
+        Status.OK
+    ]

@@ -27,7 +27,7 @@ class Hub:
 
     `repositories` maps ids to files and their bytes. `cuts` maps a file to the count of bytes after which its next
     answer ends, `wrong` a file to the bytes that are sent in its place. `sent` counts bytes by file, `asked` lists the
-    requests.
+    requests. `commit` is the one that every revision is said to be, `headers` go with every answer.
     """
 
     address: str = ""
@@ -36,6 +36,8 @@ class Hub:
     wrong: dict[str, bytes] = field(default_factory=dict)
     sent: Counter[str] = field(default_factory=Counter)
     asked: list[str] = field(default_factory=list)
+    commit: str = COMMIT
+    headers: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, folder: Path) -> None:
         """Publish the files of a folder under an id."""
@@ -50,7 +52,7 @@ class Hub:
             if file.endswith(LARGE):
                 one["lfs"] = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 130}
             siblings.append(one)
-        return {"id": name, "sha": COMMIT, "siblings": siblings}
+        return {"id": name, "sha": self.commit, "siblings": siblings}
 
 
 def git_hash(content: bytes) -> str:
@@ -101,7 +103,7 @@ def hub() -> Iterator[Hub]:
 
         def answer(self, status: int, body: bytes, headers: dict[str, str], file: str = "") -> None:
             self.send_response(status)
-            for key, value in {"Content-Length": str(len(body)), **headers}.items():
+            for key, value in {"Content-Length": str(len(body)), **headers, **state.headers}.items():
                 self.send_header(key, value)
             self.end_headers()
             if self.command == "HEAD":

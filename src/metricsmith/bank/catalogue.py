@@ -18,7 +18,7 @@ import dspy
 from metricsmith.bank.base import BankMetric, Family, Reasoned, TextBatch, missing_needs
 from metricsmith.bank.models.engine.loader import device_for, loaded_bytes
 from metricsmith.bank.models.engine.memory import free_memory
-from metricsmith.errors import OptionError, nearest
+from metricsmith.errors import NeedsError, OptionError, nearest
 from metricsmith.metric import row_text
 from metricsmith.records import MetricCard
 
@@ -209,7 +209,10 @@ def lacking(family: Family) -> str:
         return ""
     if reason := family.model.lacking():
         return reason
-    needed, device = family.card.checkpoint.memory, device_for(family.model)
+    try:
+        needed, device = family.card.checkpoint.memory, device_for(family.model)
+    except NeedsError as problem:
+        return str(problem)
     free = free_memory(device)
     if free is not None:
         free += loaded_bytes(device)  # the loader unloads what is not in use: a pool is the same in every fold

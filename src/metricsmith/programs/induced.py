@@ -14,6 +14,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.bank.catalogue import named_function
 from metricsmith.errors import StateError
 from metricsmith.metric import Explanation, Metric, Part, content_hash
 from metricsmith.model_calls.adapters import adapter_name
@@ -291,6 +292,7 @@ class InducedMetric(MetricProgram):
             list(dict.fromkeys(part["name"] for part in states if part["kind"] == kind))
             for kind in ("column", "callable")
         )
+        functions = list(dict.fromkeys([*functions, *filter(None, map(named_function, states))]))
         said = (
             [f"the metric reads {', '.join(columns)} from its table: new rows must bring that too"] if columns else []
         )

@@ -86,6 +86,14 @@ def test_the_pad_token_inside_a_text_is_a_token_like_others(name, family_of, tin
 
 
 @each
+def test_a_row_has_one_number_in_half_precision_too(name, family_of):
+    rows = conformance.rows_of(name)
+    metrics = conformance.bound(family_of(name, dtype="bfloat16"), rows)
+    batch = conformance.numbers(metrics, rows)
+    same(np.hstack([conformance.numbers(metrics, [row]) for row in rows]), batch)
+
+
+@each
 def test_bfloat16_stays_within_its_stated_distance(name, family_of):
     stated = conformance.BFLOAT16[name]
     if isinstance(stated, str):

@@ -12,6 +12,7 @@ import tiny_texts
 from metricsmith.bank.base import TextBatch
 from metricsmith.bank.catalogue import full_bank, lacking
 from metricsmith.bank.models import fasttext_educational
+from metricsmith.bank.models.engine.loader import unload
 from metricsmith.errors import NeedsError
 from model_cases import CASES, tiny_family
 
@@ -69,7 +70,7 @@ def test_a_file_of_other_labels_is_refused(family, tiny_folder):
 @pytest.mark.parametrize("content", [b"", b"no model of fastText's"])
 def test_a_broken_file_is_refused(family, tmp_path, content):
     (tmp_path / "model.bin").write_bytes(content)
-    with pytest.raises(NeedsError, match="cannot be read as fastText's"):
+    with pytest.raises(NeedsError, match="cannot be read as fastText's; is it cut short or damaged"):
         judged(replace(family, model=replace(family.model, path=str(tmp_path / "model.bin"))), "a text")
 
 
@@ -83,3 +84,20 @@ def test_the_file_may_be_named_by_its_folder_and_one_that_lacks_it_is_no_place(f
     assert "model_quantized.bin is not there: `metricsmith bank fetch fasttext_educational`" in inside.lacking()
     nowhere = full_bank(["fasttext_nsfw"], cache_dir=tmp_path).get("fasttext_nsfw").family
     assert lacking(nowhere) == "weights not on this machine: `metricsmith bank fetch fasttext_nsfw`"
+
+
+def test_unloading_drops_the_files_as_well(family):
+    from metricsmith.bank.models.engine import fasttext as engine
+
+    judged(family, "a text")
+    assert engine._read.cache_info().currsize > 0
+    unload()
+    assert engine._read.cache_info().currsize == 0
+
+
+@pytest.mark.parametrize("place", [3, 9, 60, 70, 300, 0.1, 0.5, 0.9, 0.9999])
+def test_a_file_that_is_cut_short_is_refused_as_that_before_it_is_read(family, tmp_path, place):
+    whole = family.model.files()[0].read_bytes()
+    (tmp_path / "model.bin").write_bytes(whole[: place if place > 1 else int(place * len(whole))])
+    with pytest.raises(NeedsError, match=r"cut short or damaged\? it ends before its words or numbers do"):
+        judged(replace(family, model=replace(family.model, path=str(tmp_path / "model.bin"))), "a text")

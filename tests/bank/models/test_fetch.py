@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pickle
@@ -253,3 +254,38 @@ def test_a_server_that_forgets_the_place_starts_over(server, cache, monkeypatch)
     monkeypatch.setattr(httpx, "stream", lambda *args, headers, **rest: real(*args, **rest))
     fetch(find_files(spec))
     assert spec.files()[0].read_bytes() == WEIGHTS
+
+
+@pytest.mark.parametrize("commit", ["../../../above", "/tmp/above", "", "main"])
+def test_a_commit_that_is_none_becomes_no_folder(commit, server, cache):
+    server.commit = commit
+    with pytest.raises(ModelFailure, match="which is none; nothing was fetched"):
+        find_files(SPEC)
+    assert not cache.exists()
+
+
+def test_names_that_lead_out_of_the_folder_are_passed_over(server, cache, tmp_path):
+    names = ("../../x.safetensors", "/tmp/y.json", "a/../../z.json", "..\\..\\w.json")
+    server.repositories["some/model"] |= dict.fromkeys(names, b"{}")
+    with contextlib.suppress(ModelFailure):
+        fetch(find_files(SPEC))
+    assert {path.name for path in tmp_path.iterdir()} <= {"cache"}
+    assert not {"x.safetensors", "y.json", "z.json", "w.json"} & files_in(tmp_path)
+
+
+def test_a_page_in_the_place_of_a_file_is_refused(server, cache):
+    server.repositories["some/model"]["model.bin"] = b"<html>Sign in</html>"
+    server.headers = {"Content-Type": "text/html; charset=utf-8"}
+    spec = ModelSpec("tried", f"{server.address}/files/some/model/resolve/main", "fasttext", file="model.bin")
+    with pytest.raises(ModelFailure, match="answers with a page and not with weights"):
+        find_files(spec)
+
+
+def test_a_file_at_an_address_of_another_size_is_deleted(server, cache):
+    server.repositories["some/model"]["model.bin"] = WEIGHTS
+    spec = ModelSpec("tried", f"{server.address}/files/some/model/resolve/main", "fasttext", file="model.bin")
+    download = find_files(spec)
+    server.wrong["model.bin"] = WEIGHTS[:77]
+    with pytest.raises(ModelFailure, match=f"arrived with 77 bytes of {len(WEIGHTS)}"):
+        fetch(download)
+    assert files_in(cache) == set()

@@ -68,13 +68,14 @@ def test_undefined_rewards_are_skipped_with_their_reason(output, question, reaso
     assert found[1].status is Status.OK
 
 
-def _copied(tiny, tmp_path, change):
+def _copied(tiny, tmp_path, change, **chosen):
     path = shutil.copytree(tiny("llama_reward"), tmp_path / "copy")
-    (path / "chat_template.jinja").unlink(missing_ok=True)
+    if "start_marks" not in chosen:
+        (path / "chat_template.jinja").unlink(missing_ok=True)
     settings = json.loads((path / "tokenizer_config.json").read_text("utf-8"))
     change(settings)
     (path / "tokenizer_config.json").write_text(json.dumps(settings), "utf-8")
-    return model_family("grm_reward", path=str(path), device="cpu")
+    return model_family("grm_reward", path=str(path), device="cpu", settings=chosen)
 
 
 def test_a_checkpoint_without_a_chat_template_is_refused(tiny, tmp_path):
@@ -103,7 +104,7 @@ def test_a_chat_begins_with_one_start_mark(tiny, tiny_folder, monkeypatch):
     family = tiny_family("grm_reward", tiny, tiny_folder)
     seen = []
     kept = reward.batched
-    monkeypatch.setattr(reward, "batched", lambda items, *rest: seen.extend(items) or kept(items, *rest))
+    monkeypatch.setattr(reward, "batched", lambda spec, items, *rest: seen.extend(items) or kept(spec, items, *rest))
     read_chats(family.model, [reward_loop.question_and_answer(*reward_loop.PAIRS[0])])
     start = network(family.model).tokenizer.bos_token_id
     assert seen[0][0] == start
@@ -159,3 +160,23 @@ def test_a_checkpoint_of_the_other_llama_is_refused(tiny):
     for name, checkpoint in (("grm_reward", "llama_inform"), ("inform_reward", "llama_reward")):
         with pytest.raises(NeedsError, match="lacks"):
             reward_loop.judged(model_family(name, path=str(tiny(checkpoint)), device="cpu"), reward_loop.PAIRS)
+
+
+@pytest.mark.parametrize(("marks", "count"), [("one", 1), ("two", 2)])
+def test_the_second_start_mark_of_the_models_card_is_an_option(marks, count, tiny, tmp_path, monkeypatch):
+    from tokenizers.processors import TemplateProcessing
+
+    from metricsmith.bank.models.engine import reward
+
+    family = _copied(tiny, tmp_path, lambda settings: None, start_marks=marks)
+    tokenizer = network(family.model).tokenizer
+    start = tokenizer.bos_token_id
+    mark = tokenizer.bos_token
+    tokenizer._tokenizer.post_processor = TemplateProcessing(  # as that of Llama 3.2 has it
+        single=f"{mark} $A", special_tokens=[(mark, start)]
+    )
+    seen, kept = [], reward.batched
+    monkeypatch.setattr(reward, "batched", lambda items, *rest: seen.extend(items) or kept(items, *rest))
+    assert reward_loop.judged(family, reward_loop.PAIRS[:1])[0][0].ok
+    assert seen[0].count(start) == count
+    assert "start_marks='two'" in " ".join(family.card.limits)

@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import metricsmith.bank
 import tiny_texts
-from metricsmith.bank.catalogue import CORPUS_MODELS, MODELS, full_bank
+from metricsmith.bank.base import TextBatch
+from metricsmith.bank.catalogue import CORPUS_MODELS, MODELS, full_bank, model_name, whole_table
 from metricsmith.bank.corpus import mauve as compare_sets
 from metricsmith.bank.models import mauve, perplexity
 from metricsmith.bank.models.engine.causal import last_states
@@ -19,8 +21,17 @@ def test_it_is_in_the_table_and_no_candidate_for_rows():
     assert CORPUS_MODELS == ("mauve",)
     assert not {*CORPUS_MODELS} & {*MODELS}
     assert "mauve" not in [metric.name for metric in full_bank("all").metrics()]
-    with pytest.raises(OptionError, match="mauve"):
-        full_bank(["mauve"])
+    for refused in (lambda: full_bank(["MAUVE"]), lambda: full_bank("all").get("mauve")):
+        with pytest.raises(OptionError, match=r"has no number for a row: metricsmith.bank.corpus.mauve\(outputs"):
+            refused()
+    assert metricsmith.bank.mauve is compare_sets
+
+
+def test_the_whole_table_has_its_card_and_its_weights_and_computes_no_row():
+    (family,) = {*whole_table({"mauve": "here"}).families} - {*full_bank("all").families}
+    assert (family.card.name, family.model.path, model_name("MAUVE")) == ("MAUVE", "here", "mauve")
+    with pytest.raises(OptionError, match="has no number for a row"):
+        family.compute(TextBatch([], [], [], None, family.model), ["mauve"])
 
 
 def test_it_shares_its_weights_with_perplexity():

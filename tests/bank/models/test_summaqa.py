@@ -15,8 +15,10 @@ from metricsmith.bank.base import BankMetric, TextBatch
 from metricsmith.bank.catalogue import full_bank, lacking
 from metricsmith.bank.models import summaqa
 from metricsmith.bank.models.engine.classifier import _best_span, answers
-from metricsmith.errors import DataError
+from metricsmith.errors import DataError, NeedsError, OptionError
 from metricsmith.metric import make_row
+from metricsmith.programs.loading import from_state, load
+from metricsmith.programs.state import write_state
 from metricsmith.records import Status
 from model_cases import capitals_and_numbers, tiny_family
 
@@ -152,3 +154,32 @@ def test_without_spacy_it_is_left_out_with_the_reason(tiny):
     usable, _ = full_bank(["summaqa"], local=places, entities=capitals_and_numbers).usable([])
     assert NAMES[0] in [metric.name for metric in usable]
     assert not math.isnan(usable[-1].score("Ann left.", input="Ann left."))
+
+
+def test_a_saved_metric_takes_its_function_from_whoever_loads_it(family, tmp_path):
+    metric, row = BankMetric(family, "summaqa_f"), make_row("Ann left at 9.", input="At 9 Ann left for Lisbon.")
+    state, given = metric.to_state(), {"capitals_and_numbers": capitals_and_numbers}
+    write_state(state, tmp_path / "metric.json")
+    with pytest.raises(NeedsError, match=r"functions=\{'capitals_and_numbers': capitals_and_numbers\}\), and score"):
+        load(tmp_path / "metric.json")
+    with pytest.raises(NeedsError, match=r"pass functions=\{'capitals_and_numbers': function\}"):
+        from_state(state)
+    loaded = load(tmp_path / "metric.json", functions=given, local={"summaqa": family.model.path})
+    assert loaded.judge_batch([row]) == metric.judge_batch([row])
+    assert loaded.judge_batch([row])[0].ok
+    assert (loaded.to_state(), loaded.fingerprint()) == (state, metric.fingerprint())
+    assert from_state(state, given).fingerprint() == metric.fingerprint()
+    with pytest.raises(OptionError, match="is no function"):
+        load(tmp_path / "metric.json", functions={"capitals_and_numbers": 5})
+
+
+def test_a_function_may_be_called_by_a_setting_and_not_as_spacys_model():
+    def named(name):
+        given = {"summaqa": {"entities": name}}
+        return full_bank(["summaqa"], entities=lambda text: [], settings=given).get("summaqa_f").family.model
+
+    assert named("none").option("entities") == "none"
+    with pytest.raises(OptionError, match="with a name of its own"):
+        named(summaqa.SPACY)
+    with pytest.raises(OptionError, match="entities='none' must be one of 'en_core_web_sm'"):
+        full_bank(["summaqa"], settings={"summaqa": {"entities": "none"}})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -163,6 +164,8 @@ def _listed(name: str, revision: str) -> tuple[str, dict[str, RemoteFile]]:
 
     info = HfApi(endpoint=_endpoint()).model_info(name, revision=revision, files_metadata=True, timeout=SECONDS)
     commit = str(info.sha)
+    if not re.fullmatch("[0-9a-f]{40}", commit):  # it becomes a folder's name
+        raise ModelFailure(f"{name}: {_endpoint()} names the commit {commit!r:.60}, which is none; nothing was fetched")
     return commit, {
         one.rfilename: RemoteFile(
             name, commit, one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else one.blob_id or ""
@@ -176,6 +179,8 @@ def _at_address(spec: ModelSpec) -> Download:
 
     address = f"{spec.id}/{spec.file}"
     answer = httpx.head(address, follow_redirects=True, timeout=SECONDS).raise_for_status()
+    if answer.headers.get("Content-Type", "").startswith("text/"):
+        raise ModelFailure(f"{spec.name}: {address} answers with a page and not with weights; nothing was fetched")
     size = int(answer.headers.get("Content-Length", 0))
     version = content_hash(size, answer.headers.get("ETag"), answer.headers.get("Last-Modified"))[:12]
     return Download(spec, version, (RemoteFile(address, version, spec.file, size, spec.weights),))
@@ -222,6 +227,9 @@ def _from_address(file: RemoteFile, path: Path) -> Path:
                 for chunk in answer.iter_bytes():
                     target.write(chunk)
                     progress.update(len(chunk))
+    if file.size and (found := part.stat().st_size) != file.size:
+        part.unlink()
+        raise ModelFailure(f"{file.id} arrived with {found} bytes of {file.size}; it was deleted: fetch it again")
     part.replace(path)
     return path
 

@@ -127,13 +127,13 @@ def guesses(spec: ModelSpec, texts: Sequence[str]) -> list[FloatArray | None]:
 
     def forward(some: list[tuple[int, ...]]) -> list[FloatArray]:
         copies = [((*ids[:place], mask, *ids[place + 1 :]), place) for ids in some for place in places[ids]]
-        rows = iter(batched(copies, lambda copy: max(LEAST, len(copy[0])), partial(_distributions, loaded)))
+        rows = iter(batched(spec, copies, lambda copy: max(LEAST, len(copy[0])), partial(_distributions, loaded)))
         return [np.asarray(sum(islice(rows, len(places[ids])))) / len(places[ids]) for ids in some]
 
     worth = [ids for ids in places if places[ids]]
     with computing():
         found = dict(
-            zip(worth, batched(worth, lambda ids: max(LEAST, len(ids)) * len(places[ids]), forward), strict=True)
+            zip(worth, batched(spec, worth, lambda ids: max(LEAST, len(ids)) * len(places[ids]), forward), strict=True)
         )
     return [found.get(ids) for ids in tokens]
 

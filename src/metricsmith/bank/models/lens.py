@@ -87,9 +87,9 @@ def _compared(spec: ModelSpec, *texts: Any) -> FloatArray:
         return list((loaded.module(ids, mask, normed) * seen).sum(1) / seen.sum(1))
 
     lowered = [text.lower() for column in texts for text in column]
-    ids = loaded.tokenizer(lowered, truncation=True, max_length=loaded.max_tokens - 2)["input_ids"]
+    ids = loaded.encoded(lowered, truncation=True, max_length=loaded.max_tokens - 2)["input_ids"]
     with computing():
-        vectors = torch.stack(batched([tuple(one) for one in ids], len, forward))
+        vectors = torch.stack(batched(spec, [tuple(one) for one in ids], len, forward))
         source, output, reference = vectors.view(3, len(texts[0]), -1)
         features = [source, output, reference, output * reference, (output - reference).abs()]
         features += [output * source, (output - source).abs()]

@@ -61,7 +61,7 @@ def compute(batch: TextBatch, outputs: Names) -> Reasoned:
         loaded = network(part.spec)
         pairs = [_token_ids(loaded, *row) for row in zip(part.outputs, part.inputs, strict=True)]
         with computing():
-            return 100 * np.array(batched(pairs, len, partial(_forward, loaded)))
+            return 100 * np.array(batched(part.spec, pairs, len, partial(_forward, loaded)))
 
     return where_filled(batch, outputs, score, "input")
 
@@ -74,5 +74,5 @@ def _forward(loaded: Network, pairs: list[tuple[int, ...]]) -> list[float]:
 def _token_ids(loaded: Network, output: str, source: str) -> tuple[int, ...]:
     """The joined ids: each text is cut before, and the whole after, which loses its last mark."""
     cut = {"truncation": True, "max_length": loaded.max_tokens - 4, "add_special_tokens": False}
-    first, second = loaded.tokenizer([output.lower(), source.lower()], **cut)["input_ids"]
+    first, second = loaded.encoded([output.lower(), source.lower()], **cut)["input_ids"]
     return tuple(loaded.tokenizer.build_inputs_with_special_tokens(first, second)[: loaded.max_tokens])

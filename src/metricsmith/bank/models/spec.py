@@ -207,7 +207,8 @@ class ModelSpec:
 
     def found_digest(self) -> str:
         """The hash of the weights that lie on this machine."""
-        hashes = [(path.name, _file_hash(path)) for path in self.files()]
+        blobs = self.cache().resolve()
+        hashes = [(path.name, _file_hash(path, blobs)) for path in self.files()]
         if len(hashes) == 1:
             return hashes[0][1]
         return hashlib.sha256("\n".join(f"{name} {digest}" for name, digest in hashes).encode()).hexdigest()
@@ -255,10 +256,10 @@ class ModelSpec:
         return Path(found).parent if isinstance(found, str) else None
 
 
-def _file_hash(path: Path) -> str:
+def _file_hash(path: Path, cache: Path) -> str:
     """The sha256 of a file; files of the hub's cache are links to blobs that are called by it."""
     blob = path.resolve()
-    if blob.parent.name == "blobs" and _SHA256.fullmatch(blob.name):
+    if blob.parent.name == "blobs" and blob.is_relative_to(cache) and _SHA256.fullmatch(blob.name):
         return blob.name
     stat = path.stat()
     return _computed_hash(str(blob), stat.st_size, stat.st_mtime_ns)

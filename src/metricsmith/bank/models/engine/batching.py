@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from metricsmith.bank.base import FloatArray, IntArray
+from metricsmith.bank.models.spec import ModelSpec
 
 __all__ = ["batched", "finite", "padded", "token_budget"]
 
@@ -32,12 +33,18 @@ def token_budget(tokens: int) -> Iterator[None]:
 
 
 def batched(
-    items: Sequence[Item], length: Callable[[Item], int], forward: Callable[[list[Item]], Sequence[Result]]
+    spec: ModelSpec,
+    items: Sequence[Item],
+    length: Callable[[Item], int],
+    forward: Callable[[list[Item]], Sequence[Result]],
 ) -> list[Result]:
     """Put items through a network, each distinct one once.
 
+    Below full precision each item goes alone: sums in half precision depend on the batch's shape.
+
     Parameters
     ----------
+    spec : ModelSpec
     items : sequence of hashable
         n items, in any order, with repetitions.
     length : callable
@@ -58,6 +65,7 @@ def batched(
     from torch import accelerator
 
     budget = _budget.get() or (TOKENS_ACCELERATOR if accelerator.is_available() else TOKENS_CPU)
+    budget = budget if spec.dtype == "float32" else 1
     order = sorted(dict.fromkeys(items), key=length, reverse=True)  # the longest first: what is too much shows at once
     found: dict[Item, Result] = {}
     for batch in _cut(order, [length(item) for item in order], budget):
@@ -87,6 +95,14 @@ def _halving(batch: list[Item], forward: Callable[[list[Item]], Sequence[Result]
     return _halving(batch[:middle], forward) + _halving(batch[middle:], forward)
 
 
+def finite(tensor: Any) -> FloatArray:
+    """A tensor as a float64 array; ArithmeticError if a number of it is not finite."""
+    found = np.asarray(tensor.cpu().double().numpy())  # in this order: Apple's devices have no float64
+    if not np.isfinite(found).all():
+        raise ArithmeticError("the network gave a number that is not finite")
+    return found
+
+
 def padded(sequences: Sequence[Sequence[int]], pad: int, device: Any) -> tuple[Any, Any]:
     """Token ids and attention mask of b sequences, two tensors of shape (b, longest), padded on the right.
 
@@ -102,11 +118,3 @@ def padded(sequences: Sequence[Sequence[int]], pad: int, device: Any) -> tuple[A
         ids[row, : len(sequence)] = sequence
         mask[row, : len(sequence)] = 1
     return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)
-
-
-def finite(tensor: Any) -> FloatArray:
-    """A tensor as a float64 array; ArithmeticError if a number of it is not finite."""
-    found = np.asarray(tensor.double().cpu().numpy(), dtype=np.float64)
-    if not np.isfinite(found).all():
-        raise ArithmeticError("the network gives numbers that are not finite")
-    return found

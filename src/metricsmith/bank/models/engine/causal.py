@@ -47,7 +47,7 @@ def windowed_log_likelihoods(
     places = loaded.max_tokens
     step = min(stride, max(places // 2, 1))
     mark = [loaded.tokenizer.bos_token_id] if begin else []
-    encoded = loaded.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
+    encoded = loaded.encoded(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
     windows: list[tuple[tuple[int, ...], int]] = []  # token ids, and how many at the end are scored
     owners: list[int] = []
     for owner, ids in enumerate([*mark, *one] for one in encoded):
@@ -67,7 +67,7 @@ def windowed_log_likelihoods(
         return [row[len(window) - 1 - new : len(window) - 1] for row, (window, new) in zip(found, batch, strict=True)]
 
     with computing():
-        found = batched(windows, lambda window: len(window[0]), forward)
+        found = batched(spec, windows, lambda window: len(window[0]), forward)
     parts: list[list[FloatArray]] = [[np.empty(0)] for _ in texts]
     for owner, part in zip(owners, found, strict=True):
         parts[owner].append(part)
@@ -81,7 +81,7 @@ def last_states(spec: ModelSpec, texts: Sequence[str]) -> FloatArray:
     `windowed_log_likelihoods`.
     """
     loaded = network(spec)
-    encoded = loaded.tokenizer(list(texts), truncation=True, max_length=loaded.max_tokens)["input_ids"]
+    encoded = loaded.encoded(list(texts), truncation=True, max_length=loaded.max_tokens)["input_ids"]
 
     def forward(batch: list[tuple[int, ...]]) -> list[FloatArray]:
         ids, mask = padded(batch, 0, loaded.device)
@@ -90,7 +90,7 @@ def last_states(spec: ModelSpec, texts: Sequence[str]) -> FloatArray:
         return list(finite(hidden.gather(1, ends)[:, 0]))
 
     with computing():
-        return np.stack(batched([tuple(ids) for ids in encoded], len, forward))
+        return np.stack(batched(spec, [tuple(ids) for ids in encoded], len, forward))
 
 
 def picked_log_likelihoods(logits: Any, ids: Any) -> Any:

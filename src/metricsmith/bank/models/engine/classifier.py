@@ -47,7 +47,7 @@ def logits(spec: ModelSpec, texts: Sequence[str], seconds: Sequence[str] | None 
         return list(finite(_forward(loaded, batch).logits))
 
     with computing():
-        return np.array(batched(tokens, lambda item: len(item[0]), forward)).reshape(len(texts), -1)
+        return np.array(batched(spec, tokens, lambda item: len(item[0]), forward)).reshape(len(texts), -1)
 
 
 def label_shares(
@@ -91,7 +91,7 @@ def answers(spec: ModelSpec, questions: Sequence[str], contexts: Sequence[str]) 
         return [row[:, : len(ids)] for row, (ids, _) in zip(both, batch, strict=True)]
 
     with computing():
-        scores = batched(tokens, lambda item: len(item[0]), forward)
+        scores = batched(spec, tokens, lambda item: len(item[0]), forward)
     result = []
     for row, (both, context) in enumerate(zip(scores, contexts, strict=True)):
         places = [place for place, part in enumerate(encoded.sequence_ids(row)) if part == 1]
@@ -113,7 +113,7 @@ def _best_span(shares: FloatArray) -> tuple[int, int, float]:
 
 def _encoded(loaded: Network, texts: Sequence[str], seconds: Sequence[str] | None, **options: Any) -> Any:
     pairs = None if seconds is None else list(seconds)
-    return loaded.tokenizer(
+    return loaded.encoded(
         list(texts), pairs, truncation="longest_first", max_length=loaded.max_tokens, return_token_type_ids=True,
         **options,
     )  # fmt: skip

@@ -73,7 +73,7 @@ def token_ids(spec: ModelSpec, texts: Sequence[str]) -> list[tuple[int, ...]]:
     space = " " if spec.tokenizer == "slow" and loaded.module.config.model_type == "roberta" else ""
     stripped = [text.strip() for text in texts]
     spaced = [f"{space}{text}" if text else "" for text in stripped]
-    ids = loaded.tokenizer(spaced, truncation=True, max_length=loaded.max_tokens)["input_ids"] if texts else []
+    ids = loaded.encoded(spaced, truncation=True, max_length=loaded.max_tokens)["input_ids"] if texts else []
     return [tuple(one) for one in ids]
 
 
@@ -90,7 +90,7 @@ def embedded(spec: ModelSpec, texts: Sequence[str]) -> list[Encoded]:
     known = {ids: one for ids in dict.fromkeys(tokens) if (one := kept.get((loaded.key, ids))) is not None}
     new = [ids for ids in dict.fromkeys(tokens) if ids not in known]
     with computing():
-        for ids, vectors in zip(new, batched(new, len, lambda batch: _forward(loaded, batch)), strict=True):
+        for ids, vectors in zip(new, batched(spec, new, len, lambda batch: _forward(loaded, batch)), strict=True):
             known[ids] = Encoded(np.array(ids, dtype=np.int64), vectors)
             kept.put((loaded.key, ids), known[ids])
     return [known[ids] for ids in tokens]

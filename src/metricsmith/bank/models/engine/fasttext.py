@@ -63,7 +63,7 @@ def _loaded(spec: ModelSpec) -> Any:
         return _read(str(file), stat.st_size, stat.st_mtime_ns)
     except (ValueError, RuntimeError, MemoryError) as problem:
         raise NeedsError(
-            f"{spec.name}: {file} cannot be read as fastText's: {problem}; fetch it again, or name another file"
+            f"{spec.name}: {file} cannot be read as fastText's; is it cut short or damaged? {problem}; fetch it again"
         ) from problem
 
 
@@ -111,7 +111,9 @@ class _File:
     def skip(self, size: int) -> None:
         """Pass over bytes, which must be there."""
         if not 0 <= size <= len(self.content) - self.at:
-            raise ValueError(f"it is cut off: byte {self.at} begins {size} bytes, and it has {len(self.content)}")
+            raise ValueError(
+                f"it ends before its words or numbers do: byte {self.at} begins {size}, and it has {len(self.content)}"
+            )
         self.at += size
 
     def dictionary(self) -> tuple[int, int, int]:

@@ -8,28 +8,32 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from metricsmith.bank.models.engine.fasttext import forget_files
 from metricsmith.bank.models.engine.heads import Head, head_named
 from metricsmith.bank.models.engine.memory import free_memory
+from metricsmith.bank.models.engine.own import shapes
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
 
-__all__ = ["Network", "computing", "device_for", "loaded_bytes", "network", "unload"]
+__all__ = ["Network", "computing", "device_for", "loaded_bytes", "network", "hushed", "unload"]
 
 logger = logging.getLogger("metricsmith.bank")
+READ = (".safetensors", ".json", ".txt", ".model", ".jinja")  # files that a network and its tokenizer are made of
 _Key = tuple[str, str, str, str, int | None, str, tuple[tuple[str, int, int], ...]]  # files with size and time
 _lock = threading.RLock()
 _networks: OrderedDict[_Key, Network] = OrderedDict()
 _computing: list[int] = []  # torch's threads, as each thread that computes now found them
+_hushed: list[tuple[int, bool]] = []  # transformers' level and progress bars, as each that is hushed now found them
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +45,12 @@ class Network:
     device: Any
     size: int
     key: _Key
+    lock: Any = field(default_factory=threading.Lock, repr=False)
+
+    def encoded(self, *texts: Any, **options: Any) -> Any:
+        """The tokenizer's encoding of texts; one thread at a time, since how it cuts is a state that they share."""
+        with self.lock, hushed():
+            return self.tokenizer(*texts, **options)
 
     @property
     def max_tokens(self) -> int:
@@ -62,12 +72,20 @@ def network(spec: ModelSpec) -> Network:
     spec.check()
     place = spec.location()
     device = device_for(spec)
-    state = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in spec.files())
+    read = sorted(file for file in place.glob("*") if file.suffix in READ)
+    state = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in read)
     key = (str(place), spec.revision, spec.head, f"{spec.dtype} on {device}", spec.layer, spec.tokenizer, state)
     with _lock:
         if key not in _networks:
-            _make_room(spec, device)
-            _networks[key] = _load(spec, place, device, key)
+            try:
+                _make_room(spec, device)
+                with hushed():
+                    _networks[key] = _load(spec, place, device, key)
+            except NeedsError:
+                raise
+            except Exception as problem:  # a config can lead to any error, and tokenizers raises Exception itself
+                reason = f"{type(problem).__name__}: {' '.join(str(problem).split()):.300}"
+                raise NeedsError(f"{spec.name}: the checkpoint {place} cannot be read: {reason}") from problem
             logger.info("%s runs on %s in %s", spec.name, device, spec.dtype)
         _networks.move_to_end(key)
         return _networks[key]
@@ -87,14 +105,22 @@ def loaded_bytes(device: str) -> int:
 
 
 def device_for(spec: ModelSpec) -> str:
-    """The device that a spec asks for: of ``auto`` the best that this machine has; fastText knows the CPU alone."""
+    """The device that a spec asks for: of ``auto`` the best that this machine has; fastText knows the CPU alone.
+
+    Raises
+    ------
+    NeedsError
+        If this machine has no such device.
+    """
     if spec.head == "fasttext":
         return "cpu"
-    import torch
+    from torch import backends, cuda
 
-    if spec.device != "auto":
-        return spec.device
-    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    there = ["cuda"] * cuda.is_available() + ["mps"] * backends.mps.is_available() + ["cpu"]
+    device = there[0] if spec.device == "auto" else spec.device
+    if device.partition(":")[0] not in there:
+        raise NeedsError(f"{spec.name}: this machine has no {device}; device='auto' takes {there[0]}")
+    return device
 
 
 @contextmanager
@@ -111,7 +137,7 @@ def computing() -> Iterator[None]:
         if "OMP_NUM_THREADS" not in os.environ:
             torch.set_num_threads(1)
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), hushed():
             yield
     finally:
         with _lock:
@@ -121,34 +147,56 @@ def computing() -> Iterator[None]:
                 torch.set_num_threads(first)
 
 
-def _make_room(spec: ModelSpec, device: str) -> None:
-    from torch import cuda
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Let transformers print nothing: its advice is for those who train, and our own checks stand in its place.
 
-    needed = sum(path.stat().st_size for path in spec.files())
+    The caller's own settings are back when the last of several threads is done.
+    """
+    from transformers.utils import logging as said
+
+    with _lock:
+        _hushed.append((said.get_verbosity(), said.is_progress_bar_enabled()))
+        said.set_verbosity(logging.CRITICAL + 1)
+        if _hushed[0][1]:
+            said.disable_progress_bar()
+    try:
+        yield
+    finally:
+        with _lock:
+            first, bars = _hushed[0]
+            _hushed.pop()
+            if not _hushed:
+                said.set_verbosity(first)
+                if bars:
+                    said.enable_progress_bar()
+
+
+def _make_room(spec: ModelSpec, device: str) -> None:
+    """Unload until the weights fit, as large as they are in the spec's dtype, which may be another than the files'."""
+    import torch
+
+    needed = sum(map(math.prod, shapes(spec.location()).values())) * getattr(torch, spec.dtype).itemsize
     while (free := free_memory(device)) is not None and free < needed:
-        if not _networks:
+        oldest = next((key for key, loaded in _networks.items() if str(loaded.device) == device), None)
+        if oldest is None:
             raise NeedsError(f"{spec.name} needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} free on {device}")
-        _networks.popitem(last=False)
-        if device == "cuda":
-            cuda.empty_cache()
+        del _networks[oldest]
+        torch.cuda.empty_cache()
 
 
 def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
     import torch
-    from safetensors import SafetensorError
     from transformers import AutoTokenizer
 
     head = head_named(spec.head)
     _check_architecture(spec, place, head)
-    try:
-        module, report = head.load(place, getattr(torch, spec.dtype))
-        tokenizer = (
-            head.tokenizer(place)
-            if head.tokenizer
-            else AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
-        )
-    except (SafetensorError, OSError, ValueError, RuntimeError, KeyError, EOFError, ImportError) as problem:
-        raise NeedsError(f"{spec.name}: the checkpoint {place} cannot be read: {problem}") from problem
+    module, report = head.load(place, getattr(torch, spec.dtype))
+    tokenizer = (
+        head.tokenizer(place)
+        if head.tokenizer
+        else AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
+    )
     lacking = [name for name in report["missing_keys"] if not head.may_miss(name)]
     strange = [name for name in report["unexpected_keys"] if not head.may_ignore(name)]
     other = [str(found) for found in report.get("mismatched_keys", ())]
@@ -167,9 +215,11 @@ def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
 
 def _check_architecture(spec: ModelSpec, place: Path, head: Head) -> None:
     try:
-        config = json.loads((place / "config.json").read_text("utf-8"))
-    except (OSError, ValueError) as problem:
+        config = dict(json.loads((place / "config.json").read_text("utf-8")))
+    except (OSError, ValueError, TypeError, RecursionError) as problem:
         raise NeedsError(f"{spec.name}: {place} has no config.json that can be read: {problem}") from problem
+    if "/" in (code := f"{config.get('_attn_implementation')} {config.get('attn_implementation')}"):
+        raise NeedsError(f"{spec.name}: the config of {place} names code at a hub ({code:.60}), which is never run")
     found = config.get("model_type", "")
     if head.architectures and found not in head.architectures:
         raise NeedsError(
@@ -184,5 +234,8 @@ def _cut_layers(module: Any, spec: ModelSpec) -> None:
 
     stack = getattr(module, "encoder", None) or module.transformer
     if not 0 < (spec.layer or 0) <= len(stack.layer):
-        raise NeedsError(f"{spec.name}: layer {spec.layer} of a network of {len(stack.layer)} layers")
+        raise NeedsError(
+            f"{spec.name}: layer {spec.layer} of a network of {len(stack.layer)} layers: take {spec.id}, or a layer "
+            f"from 1 to {len(stack.layer)}, settings={{{spec.name!r}: {{'layer': {len(stack.layer)}}}}}"
+        )
     stack.layer = ModuleList(stack.layer[: spec.layer])

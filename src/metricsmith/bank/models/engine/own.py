@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
-    "distribution_head", "distribution_scores", "own_network", "perceptron", "plain_head", "scores", "two_layers",
+    "distribution_head", "distribution_scores", "own_network", "perceptron", "plain_head", "scores", "shapes",
+    "two_layers",
 ]  # fmt: skip
 
 Shapes = Mapping[str, tuple[int, ...]]  # of the weights of a checkpoint, by name
@@ -31,11 +32,11 @@ def own_network(
         from transformers import MODEL_MAPPING, AutoConfig
 
         config = AutoConfig.from_pretrained(place, local_files_only=True, trust_remote_code=False)
-        base, shapes = MODEL_MAPPING[type(config)].__mro__[1], _shapes(place)
+        base, found = MODEL_MAPPING[type(config)].__mro__[1], shapes(place)
 
         def init(self: Any, config: Any) -> None:
             base.__init__(self, config)
-            for name, part in (made := parts(config, shapes)).items():
+            for name, part in (made := parts(config, found)).items():
                 setattr(self, name, part)
             self._keep_in_fp32_modules_strict = [name for name in made if name not in BACKBONES]
             self.post_init()
@@ -159,7 +160,8 @@ def _with_separate_files(network: Any, place: Path, report: Mapping[str, Any]) -
     return {**report, "missing_keys": missing, "unexpected_keys": [*report["unexpected_keys"], *unknown]}
 
 
-def _shapes(place: Path) -> dict[str, tuple[int, ...]]:
+def shapes(place: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of the weights in the safetensors files of a folder, by name."""
     from safetensors import safe_open
 
     found: dict[str, tuple[int, ...]] = {}

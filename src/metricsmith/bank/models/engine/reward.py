@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,6 @@ def rewards(batch: TextBatch, outputs: Names) -> Reasoned:
 def read_chats(spec: ModelSpec, chats: Sequence[Chat | str], mark: str = "") -> list[FloatArray | str]:
     """The numbers of each chat, by the checkpoint's own chat template.
 
-    Below full precision each chat goes through the network alone: sums in half precision depend on the batch's shape.
-
     Parameters
     ----------
     spec : ModelSpec
@@ -60,14 +59,9 @@ def read_chats(spec: ModelSpec, chats: Sequence[Chat | str], mark: str = "") -> 
     loaded = network(spec)
     place = _mark_id(spec, loaded, mark) if mark else None
     ids = [one if isinstance(one, str) else _token_ids(spec, loaded, one) for one in chats]
-
-    def forward(part: list[tuple[int, ...]]) -> list[FloatArray]:
-        parts = [part] if spec.dtype == "float32" else [[one] for one in part]
-        return [numbers for some in parts for numbers in _forward(loaded, some, place)]
-
     whole = [one for one in ids if isinstance(one, tuple)]
     with computing():
-        found = iter(batched(whole, len, forward))
+        found = iter(batched(spec, whole, len, partial(_forward, loaded, mark=place)))
     return [one if isinstance(one, str) else next(found) for one in ids]
 
 
@@ -79,21 +73,26 @@ def _turns(question: str, answer: str) -> Chat | str:
 
 def _token_ids(spec: ModelSpec, loaded: Network, chat: Chat) -> tuple[int, ...] | str:
     """The chat's token ids, or that they are too many; the template marks the beginning, once unless asked to twice."""
+    from jinja2 import TemplateError
+
     if loaded.tokenizer.chat_template is None:
         raise NeedsError(
             f"{spec.name}: the checkpoint {spec.location()} has no chat template, so nothing says how the network was "
             "shown a question and its answer; take one whose tokenizer has a template"
         )
-    text = loaded.tokenizer.apply_chat_template(chat, tokenize=False, date_string=DATE, strftime_now=lambda _: DATE)
+    try:
+        text = loaded.tokenizer.apply_chat_template(chat, tokenize=False, date_string=DATE, strftime_now=lambda _: DATE)
+    except TemplateError as problem:  # of a template that is wrong, refuses this chat, or reaches out of its sandbox
+        raise ValueError(f"the chat template fails: {problem}") from problem
     twice = ("start_marks", "two") in spec.options
-    ids = tuple(loaded.tokenizer(text, add_special_tokens=twice)["input_ids"])
+    ids = tuple(loaded.encoded(text, add_special_tokens=twice)["input_ids"])
     if len(ids) > loaded.max_tokens:
         return f"the chat has {len(ids)} tokens, the network reads {loaded.max_tokens}"
     return ids
 
 
 def _mark_id(spec: ModelSpec, loaded: Network, mark: str) -> int:
-    ids = loaded.tokenizer(mark, add_special_tokens=False)["input_ids"]
+    ids = loaded.encoded(mark, add_special_tokens=False)["input_ids"]
     if len(ids) != 1:
         raise NeedsError(f"{spec.name}: {mark} is {len(ids)} tokens of {spec.location()} and must be one")
     return int(ids[0])

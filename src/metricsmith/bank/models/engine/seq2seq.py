@@ -36,12 +36,12 @@ def mean_log_likelihoods(spec: ModelSpec, sources: Sequence[str], targets: Seque
     def forward(batch: list[tuple[_Ids, _Ids]]) -> list[float]:
         labels, mask = padded([target for _, target in batch], loaded.tokenizer.pad_token_id, loaded.device)
         logits = _decoded(loaded, [source for source, _ in batch], labels[:, :-1])
-        found = picked_log_likelihoods(logits, labels) * mask
-        return list(finite(found.double().sum(1) / mask.sum(1)))
+        found = finite(picked_log_likelihoods(logits, labels) * mask)
+        return list(found.sum(1) / mask.sum(1).cpu().numpy())
 
     with computing():
         pairs = list(zip(ids[: len(sources)], ids[len(sources) :], strict=True))
-        return np.array(batched(pairs, lambda pair: max(map(len, pair)), forward), dtype=np.float64)
+        return np.array(batched(spec, pairs, lambda pair: max(map(len, pair)), forward), dtype=np.float64)
 
 
 def first_token_share(spec: ModelSpec, texts: Sequence[str], words: tuple[str, str], longest: int) -> FloatArray:
@@ -57,7 +57,7 @@ def first_token_share(spec: ModelSpec, texts: Sequence[str], words: tuple[str, s
         If a number of the network is not finite.
     """
     loaded = network(spec)
-    found = [loaded.tokenizer(word, add_special_tokens=False)["input_ids"] for word in words]
+    found = [loaded.encoded(word, add_special_tokens=False)["input_ids"] for word in words]
     if any(len(ids) != 1 for ids in found) or found[0] == found[1]:
         raise NeedsError(
             f"{spec.name}: {' and '.join(map(repr, words))} are the tokens {' and '.join(map(str, found))} of the "
@@ -66,15 +66,15 @@ def first_token_share(spec: ModelSpec, texts: Sequence[str], words: tuple[str, s
     wanted = [ids[0] for ids in found]
 
     def forward(batch: list[_Ids]) -> list[float]:
-        logits = _decoded(loaded, batch, None)[:, 0, wanted].double()
+        logits = _decoded(loaded, batch, None)[:, 0, wanted].cpu().double()
         return list(finite((logits[:, 0] - logits[:, 1]).sigmoid()))
 
     with computing():
-        return np.array(batched(_token_ids(loaded, texts, longest), len, forward), dtype=np.float64)
+        return np.array(batched(spec, _token_ids(loaded, texts, longest), len, forward), dtype=np.float64)
 
 
 def _token_ids(loaded: Network, texts: Sequence[str], longest: int) -> list[_Ids]:
-    encoded = loaded.tokenizer(list(texts), truncation=True, max_length=longest)["input_ids"] if texts else []
+    encoded = loaded.encoded(list(texts), truncation=True, max_length=longest)["input_ids"] if texts else []
     return [tuple(ids) for ids in encoded]
 
 
