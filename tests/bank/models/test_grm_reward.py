@@ -176,7 +176,7 @@ def test_the_second_start_mark_of_the_models_card_is_an_option(marks, count, tin
         single=f"{mark} $A", special_tokens=[(mark, start)]
     )
     seen, kept = [], reward.batched
-    monkeypatch.setattr(reward, "batched", lambda items, *rest: seen.extend(items) or kept(items, *rest))
+    monkeypatch.setattr(reward, "batched", lambda spec, items, *rest: seen.extend(items) or kept(spec, items, *rest))
     assert reward_loop.judged(family, reward_loop.PAIRS[:1])[0][0].ok
     assert seen[0].count(start) == count
     assert "start_marks='two'" in " ".join(family.card.limits)

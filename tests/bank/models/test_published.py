@@ -8,6 +8,7 @@ import pytest
 
 from metricsmith.bank.base import missing_needs
 from metricsmith.bank.catalogue import MODELS, model_family
+from metricsmith.bank.models import perplexity, unieval
 from metricsmith.bank.models.published import published_numbers
 from metricsmith.metric import RowText
 
@@ -40,3 +41,11 @@ def test_a_metric_has_numbers_of_our_weights_or_of_others():
     for numbers in NUMBERS:
         by_metric[numbers.metric].add(numbers.id)
     assert {metric: ids for metric, ids in by_metric.items() if len(ids) > 1} == {}
+
+
+def test_defaults_are_those_that_the_published_numbers_rest_on():
+    # Layers: model2layers of bert-score 0.3.13 and parascore 1.0.5. Lengths: UniEval's evaluator.py; the page on
+    # perplexity of transformers.
+    layers = {name: model_family(name).model.layer for name in ("bertscore", "parascore", "parascore_free", "yisi2")}
+    assert layers == {"bertscore": 17, "parascore": 9, "parascore_free": 9, "yisi2": None}
+    assert (unieval.LONGEST, perplexity.STRIDE) == (1024, 512)

@@ -60,7 +60,7 @@ def grm_reward(path: Path, row: RowText, settings: Settings) -> dict[str, float]
     """The stock head; the template brings the one mark for the beginning. The card's recipe puts a second before it."""
     import torch
 
-    ids = _ids(path, _dialogue(path, row), special=False)
+    ids = _ids(path, _dialogue(path, row), special=settings.get("start_marks") == "two")
     with torch.inference_mode():
         # Without padding the last token counts. transformers looks for the pad token, which ends each turn here.
         model = network(path, "LlamaForSequenceClassification")
