@@ -313,7 +313,9 @@ def full_bank(
         chosen = list(dict.fromkeys(map(model_name, models)))
         _refuse_sets(chosen)
     if left_out := changed.keys() - set(chosen):
-        raise OptionError(f"settings are given for {min(left_out)}, which models={models!r:.60} leaves out: name it there")
+        raise OptionError(
+            f"settings are given for {min(left_out)}, which models={models!r:.60} leaves out: name it there"
+        )
     cache = "" if cache_dir is None else str(cache_dir)
     families = [
         model_family(
@@ -337,7 +339,7 @@ def whole_table(local: Mapping[str, str | PathLike[str]] | None = None) -> Metri
 
 
 def _by_model(option: str, given: Mapping[str, Any] | None, kinds: Any) -> dict[str, Any]:
-    """What is given for metrics, by their names in our table."""
+    """The values given for metrics, by their names in our table."""
     if not isinstance(given or {}, Mapping) or not all(isinstance(value, kinds) for value in (given or {}).values()):
         form = "settings" if option == "settings" else "path"
         raise OptionError(f"{option}={given!r:.80} must be a mapping from the names of metrics to their {form}")
