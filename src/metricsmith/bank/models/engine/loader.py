@@ -29,6 +29,7 @@ __all__ = ["Network", "computing", "device_for", "loaded_bytes", "network", "hus
 
 logger = logging.getLogger("metricsmith.bank")
 READ = (".safetensors", ".json", ".txt", ".model", ".jinja")  # files that a network and its tokenizer are made of
+TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")  # one of them makes a tokenizer
 _Key = tuple[str, str, str, str, int | None, str, tuple[tuple[str, int, int], ...]]  # files with size and time
 _lock = threading.RLock()
 _networks: OrderedDict[_Key, Network] = OrderedDict()
@@ -85,6 +86,8 @@ def network(spec: ModelSpec) -> Network:
                 raise
             except Exception as problem:  # a config can lead to any error, and tokenizers raises Exception itself
                 reason = f"{type(problem).__name__}: {' '.join(str(problem).split()):.300}"
+                if type(problem).__name__ == "SafetensorError":
+                    reason = f"a *.safetensors is cut off or is none ({problem}): fetch it again"
                 raise NeedsError(f"{spec.name}: the checkpoint {place} cannot be read: {reason}") from problem
             logger.info("%s runs on %s in %s", spec.name, device, spec.dtype)
         _networks.move_to_end(key)
@@ -217,7 +220,13 @@ def _check_architecture(spec: ModelSpec, place: Path, head: Head) -> None:
     try:
         config = dict(json.loads((place / "config.json").read_text("utf-8")))
     except (OSError, ValueError, TypeError, RecursionError) as problem:
-        raise NeedsError(f"{spec.name}: {place} has no config.json that can be read: {problem}") from problem
+        kind = "is no JSON" if isinstance(problem, ValueError) else "is missing or not an object"
+        reason = f"it {kind}: fetch it again ({type(problem).__name__})"
+        raise NeedsError(f"{spec.name}: {place} has no config.json that can be read: {reason}") from problem
+    if not any(list(place.glob(name)) for name in TOKENIZERS):
+        raise NeedsError(
+            f"{spec.name}: {place} has no tokenizer, {' or '.join(TOKENIZERS)}: put those of {spec.id} there"
+        )
     if "/" in (code := f"{config.get('_attn_implementation')} {config.get('attn_implementation')}"):
         raise NeedsError(f"{spec.name}: the config of {place} names code at a hub ({code:.60}), which is never run")
     found = config.get("model_type", "")
