@@ -144,3 +144,19 @@ def test_a_layer_of_an_encoder_that_is_read_to_its_last_is_saved_and_read() -> N
     spec = model_family("yisi2", settings={"layer": 2}, weights="5f" * 32).model
     assert spec is not None
     assert model_family("yisi2").model.with_state(spec.to_state()) == spec  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"models": None}, "models=None must be 'small', 'all' or a list of names"),
+        ({"models": [3]}, "no metric 3 with weights"),
+        ({"local": "a path"}, "local='a path' must be a mapping from the names of metrics to their path"),
+        ({"local": {"bertscore": None}}, "must be a mapping from the names of metrics to their path"),
+        ({"settings": {"bertscore": 17}}, "must be a mapping from the names of metrics to their settings"),
+        ({"settings": {"bertscore": {"lair": 1}}}, "settings are given for bertscore, which models='small' leaves out"),
+    ],
+)
+def test_a_wrong_call_of_the_full_bank_is_answered_in_plain_words(wrong, said):
+    with pytest.raises(OptionError, match=said):
+        full_bank(**wrong)

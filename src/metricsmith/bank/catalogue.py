@@ -324,24 +324,29 @@ def full_bank(
     """
     if device not in DEVICES:
         raise OptionError(f"device={device!r} must be one of {', '.join(DEVICES)}")
-    places = {model_name(name): str(path) for name, path in (local or {}).items()}
-    changed = {model_name(name): dict(values) for name, values in (settings or {}).items()}
-    if models in SETS:
+    places = _by_model("local", local, (str, PathLike))
+    changed = _by_model("settings", settings, Mapping)
+    if isinstance(models, str) and models in SETS:
         chosen = [name for name in MODELS if models == "all" or _disk(name) <= SMALL]
-    elif isinstance(models, str):
-        raise OptionError(f"models={models!r}{nearest(models, SETS)} must be 'small', 'all' or a list: [{models!r}]")
+    elif isinstance(models, str) or not isinstance(models, Sequence):
+        near = nearest(str(models), SETS)
+        raise OptionError(f"models={models!r}{near} must be 'small', 'all' or a list of names: write [{models!r}]")
     elif stray := next((name for name in models if name in SETS), ""):
         raise OptionError(f"{stray!r} stands alone: give small, or all, or names of metrics with weights")
     else:
         chosen = list(dict.fromkeys(model_name(name, *SETS) for name in models))
         _refuse_sets(chosen)
+    if left_out := changed.keys() - set(chosen):
+        raise OptionError(
+            f"settings are given for {min(left_out)}, which models={models!r:.60} leaves out: name it there"
+        )
     cache = "" if cache_dir is None else str(cache_dir)
     families = [
         model_family(
             name,
             device=device,
             cache_dir=cache,
-            path=places.get(name, ""),
+            path=str(places.get(name, "")),
             settings=changed.get(name, {}),
             entities=entities,
         )
@@ -352,9 +357,17 @@ def full_bank(
 
 def whole_table(local: Mapping[str, str | PathLike[str]] | None = None) -> MetricBank:
     """All families with their cards, those that compare sets and judge no row included; `local` as for `full_bank`."""
-    places = {model_name(name): str(path) for name, path in (local or {}).items()}
-    sets = [model_family(name, path=places.get(name, "")) for name in CORPUS_MODELS]
+    places = _by_model("local", local, (str, PathLike))
+    sets = [model_family(name, path=str(places.get(name, ""))) for name in CORPUS_MODELS]
     return MetricBank((*full_bank("all", local=local).families, *sets))
+
+
+def _by_model(option: str, given: Mapping[str, Any] | None, kinds: Any) -> dict[str, Any]:
+    """The values given for metrics, by their names in our table."""
+    if not isinstance(given or {}, Mapping) or not all(isinstance(value, kinds) for value in (given or {}).values()):
+        form = "settings" if option == "settings" else "path"
+        raise OptionError(f"{option}={given!r:.80} must be a mapping from the names of metrics to their {form}")
+    return {model_name(name): value for name, value in (given or {}).items()}
 
 
 def _refuse_sets(names: Iterable[str]) -> None:
@@ -379,10 +392,10 @@ def model_name(name: str, *others: str) -> str:
     OptionError
         If there is none, with the nearest.
     """
-    if found := _weighted().get(_plain(name)):
+    if found := _weighted().get(_plain(str(name))):
         return found
     known = (*others, *MODELS, *CORPUS_MODELS)
-    raise OptionError(f"no metric {name!r:.60} with weights{nearest(name, known)}; they are {', '.join(known)}")
+    raise OptionError(f"no metric {name!r:.60} with weights{nearest(str(name), known)}; they are {', '.join(known)}")
 
 
 @lru_cache(maxsize=1)

@@ -196,12 +196,12 @@ class ModelSpec:
         place = self.location()
         if self.file and place.is_dir():
             place /= self.file
-        if place.is_file() and not self.file:
-            raise NeedsError(f"{place} is a file: name the folder that has config.json and *.safetensors")
-        if place.is_file():
+        if self.file and place.is_file():
             return [place]
         if self.file:
             raise NeedsError(f"{place} is not there: `metricsmith bank fetch {self.name}` gets it")
+        if not place.is_dir():
+            raise NeedsError(f"{place} is a file: name the folder with config.json, *.safetensors and a tokenizer")
         found = sorted(place.glob("*.safetensors"))
         if found:
             return found

@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -170,3 +171,33 @@ def test_numbers_leave_the_device_before_they_become_float64(monkeypatch):
         monkeypatch.setattr(torch.Tensor, name, lambda self, name=name, real=real: order.append(name) or real(self))
     assert finite(torch.ones(2)).tolist() == [1.0, 1.0]
     assert order == ["cpu", "double"]
+
+
+def test_a_layer_that_a_network_lacks_is_answered_with_those_it_has(tiny):
+    with pytest.raises(NeedsError, match=r"a layer from 1 to 2, settings=\{'bertscore': \{'layer': 2\}\}"):
+        network(conformance.on("bertscore", tiny("roberta"), layer=17).model)
+
+
+@pytest.mark.parametrize("content", ["", "<html>not found</html>", "cut"])
+def test_a_file_that_is_no_safetensors_is_called_that(content, changed, tiny):
+    family = changed("config.json", {})
+    weights = Path(family.model.path) / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-500] if content == "cut" else content.encode())
+    with pytest.raises(NeedsError, match=r"a \*.safetensors is cut off or is none .*: fetch it again"):
+        network(family.model)
+
+
+def test_a_folder_without_config_or_tokenizer_and_a_file_for_a_folder_are_told_apart(changed):
+    family = changed("config.json", {})
+    place = Path(family.model.path)
+    for name in ("tokenizer.json", "vocab.json"):
+        (place / name).unlink()
+    with pytest.raises(NeedsError, match=r"has no tokenizer, tokenizer\.json or vocab\.json or vocab\.txt or "):
+        network(family.model)
+    (place / "config.json").unlink()
+    with pytest.raises(NeedsError, match=r"no config\.json that can be read: it is missing"):
+        network(family.model)
+    file = conformance.on("bertscore", place / "model.safetensors")
+    assert (
+        lacking(file) == f"{file.model.path} is a file: name the folder with config.json, *.safetensors and a tokenizer"
+    )

@@ -25,14 +25,16 @@ from metricsmith.bank.models.engine.own import shapes
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
 
-__all__ = ["Network", "check_architecture", "computing", "device_for", "loaded_bytes", "network", "unload"]
+__all__ = ["Network", "check_architecture", "computing", "device_for", "hushed", "loaded_bytes", "network", "unload"]
 
 logger = logging.getLogger("metricsmith.bank")
 READ = (".safetensors", ".json", ".txt", ".model", ".jinja")  # files that a network and its tokenizer are made of
+TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")  # one of them makes a tokenizer
 _Key = tuple[str, str, str, str, int | None, str, tuple[tuple[str, int, int], ...]]  # files with size and time
 _lock = threading.RLock()
 _networks: OrderedDict[_Key, Network] = OrderedDict()
 _computing: list[int] = []  # torch's threads, as each thread that computes now found them
+_hushed: list[tuple[int, bool]] = []  # transformers' level and progress bars, as each that is hushed now found them
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ class Network:
 
     def encoded(self, *texts: Any, **options: Any) -> Any:
         """The tokenizer's encoding of texts; one thread at a time, since how it cuts is a state that they share."""
-        with self.lock:
+        with self.lock, hushed():
             return self.tokenizer(*texts, **options)
 
     @property
@@ -78,11 +80,14 @@ def network(spec: ModelSpec) -> Network:
         if key not in _networks:
             try:
                 _make_room(spec, device)
-                _networks[key] = _load(spec, place, device, key)
+                with hushed():
+                    _networks[key] = _load(spec, place, device, key)
             except NeedsError:
                 raise
             except Exception as problem:  # a config can lead to any error, and tokenizers raises Exception itself
                 reason = f"{type(problem).__name__}: {' '.join(str(problem).split()):.300}"
+                if type(problem).__name__ == "SafetensorError":
+                    reason = f"a *.safetensors is cut off or is none ({problem}): fetch it again"
                 raise NeedsError(f"{spec.name}: the checkpoint {place} cannot be read: {reason}") from problem
             logger.info("%s runs on %s in %s", spec.name, device, spec.dtype)
         _networks.move_to_end(key)
@@ -135,7 +140,7 @@ def computing() -> Iterator[None]:
         if "OMP_NUM_THREADS" not in os.environ:
             torch.set_num_threads(1)
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), hushed():
             yield
     finally:
         with _lock:
@@ -143,6 +148,31 @@ def computing() -> Iterator[None]:
             _computing.pop()
             if not _computing:
                 torch.set_num_threads(first)
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Let transformers print nothing: its advice is for those who train, and our own checks stand in its place.
+
+    The caller's own settings are back when the last of several threads is done.
+    """
+    from transformers.utils import logging as said
+
+    with _lock:
+        _hushed.append((said.get_verbosity(), said.is_progress_bar_enabled()))
+        said.set_verbosity(logging.CRITICAL + 1)
+        if _hushed[0][1]:
+            said.disable_progress_bar()
+    try:
+        yield
+    finally:
+        with _lock:
+            first, bars = _hushed[0]
+            _hushed.pop()
+            if not _hushed:
+                said.set_verbosity(first)
+                if bars:
+                    said.enable_progress_bar()
 
 
 def _make_room(spec: ModelSpec, device: str) -> None:
@@ -200,7 +230,13 @@ def check_architecture(spec: ModelSpec) -> None:
     try:
         config = dict(json.loads((place / "config.json").read_text("utf-8")))
     except (OSError, ValueError, TypeError, RecursionError) as problem:
-        raise NeedsError(f"{spec.name}: {place} has no config.json that can be read: {problem}") from problem
+        kind = "is no JSON" if isinstance(problem, ValueError) else "is missing or not an object"
+        reason = f"it {kind}: fetch it again ({type(problem).__name__})"
+        raise NeedsError(f"{spec.name}: {place} has no config.json that can be read: {reason}") from problem
+    if not any(list(place.glob(name)) for name in TOKENIZERS):
+        raise NeedsError(
+            f"{spec.name}: {place} has no tokenizer, {' or '.join(TOKENIZERS)}: put those of {spec.id} there"
+        )
     if "/" in (code := f"{config.get('_attn_implementation')} {config.get('attn_implementation')}"):
         raise NeedsError(f"{spec.name}: the config of {place} names code at a hub ({code:.60}), which is never run")
     found = config.get("model_type", "")
@@ -217,5 +253,8 @@ def _cut_layers(module: Any, spec: ModelSpec) -> None:
 
     stack = getattr(module, "encoder", None) or module.transformer
     if not 0 < (spec.layer or 0) <= len(stack.layer):
-        raise NeedsError(f"{spec.name}: layer {spec.layer} of a network of {len(stack.layer)} layers")
+        raise NeedsError(
+            f"{spec.name}: layer {spec.layer} of a network of {len(stack.layer)} layers: take {spec.id}, or a layer "
+            f"from 1 to {len(stack.layer)}, settings={{{spec.name!r}: {{'layer': {len(stack.layer)}}}}}"
+        )
     stack.layer = ModuleList(stack.layer[: spec.layer])
