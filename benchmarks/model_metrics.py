@@ -205,7 +205,7 @@ def measure(options: argparse.Namespace, folder: Path, local: dict[str, str]) ->
 
     import tiny_models
     from metricsmith.bank.base import TextBatch
-    from metricsmith.bank.catalogue import model_family
+    from metricsmith.bank.weighted import model_family
 
     torch.set_num_threads(1)
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from metricsmith.bank import catalogue
-from metricsmith.bank.catalogue import MODULES, MetricBank, default_bank, full_bank, lacking, model_family
+from metricsmith.bank import catalogue, weighted
+from metricsmith.bank.catalogue import MODULES, MetricBank, default_bank, full_bank
 from metricsmith.bank.models.spec import ModelSpec
+from metricsmith.bank.weighted import lacking, model_family
 from metricsmith.errors import OptionError
 from metricsmith.metric import make_row
 
@@ -125,9 +126,9 @@ def test_a_card_tells_the_settings_in_force_and_the_memory_that_they_take() -> N
 
 def test_the_memory_that_a_metric_lacks_is_that_of_its_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ModelSpec, "lacking", lambda spec: "")
-    monkeypatch.setattr(catalogue, "check_architecture", lambda spec: None)
-    monkeypatch.setattr(catalogue, "device_for", lambda spec: "cpu")
-    monkeypatch.setattr(catalogue, "free_memory", lambda device: 60_000_000_000)
+    monkeypatch.setattr(weighted, "check_architecture", lambda spec: None)
+    monkeypatch.setattr(weighted, "device_for", lambda spec: "cpu")
+    monkeypatch.setattr(weighted, "free_memory", lambda device: 60_000_000_000)
     family = model_family("ldl_reward")
     assert lacking(family) == ""
     model = model_family("ldl_reward", settings={"dtype": "float32"}).model

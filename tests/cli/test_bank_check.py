@@ -25,7 +25,7 @@ def roberta(tmp_path_factory):
 @pytest.fixture(scope="module")
 def numbers(roberta):
     """Those of a run of ours, which only a test takes for published."""
-    from metricsmith.bank.catalogue import model_family
+    from metricsmith.bank.weighted import model_family
 
     metric = model_family("bertscore", path=str(roberta), settings={"layer": 2}).metrics()[2]
     found = metric.score(**ROWS[0])

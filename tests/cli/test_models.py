@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from metricsmith.bank.catalogue import CORPUS_MODELS, MODELS, model_family
+from metricsmith.bank.weighted import CORPUS_MODELS, MODELS, model_family
 from planted import planted_rows
 
 RATED = ("--target", "rating", "--output", "output", "--reference", "ref", "--group", "group")

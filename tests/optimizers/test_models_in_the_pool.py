@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from metricsmith.bank.catalogue import MODELS, MetricBank, default_bank, full_bank
+from metricsmith.bank.catalogue import MetricBank, default_bank, full_bank
+from metricsmith.bank.weighted import MODELS
 from metricsmith.errors import NeedsError, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.options import Options

@@ -12,7 +12,7 @@ import dspy
 import numpy as np
 
 from metricsmith.bank.base import BankMetric, Family, judge_family
-from metricsmith.bank.catalogue import model_family
+from metricsmith.bank.weighted import model_family
 from model_cases import CASES
 from parity import example, parity_rows
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import tiny_fasttext
 from metricsmith.bank.base import Family
-from metricsmith.bank.catalogue import model_family
+from metricsmith.bank.weighted import model_family
 
 __all__ = ["CASES", "Case", "tiny_family"]
 

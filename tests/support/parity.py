@@ -75,7 +75,7 @@ def settings_in_force(family: Family, corpus: Sequence[RowText]) -> dict[str, An
 
 def variants(name: str) -> list[dict[str, Any]]:
     """Return the settings to be checked: ours, and each other value of each option."""
-    from metricsmith.bank.catalogue import model_family
+    from metricsmith.bank.weighted import model_family
 
     choices = model_family(name).model.choices
     return [{}] + [
@@ -113,7 +113,7 @@ def table(folder: Path) -> list[tuple[str, str, str, float]]:
         Where the tiny checkpoints are built.
     """
     import tiny_models
-    from metricsmith.bank.catalogue import model_family
+    from metricsmith.bank.weighted import model_family
 
     lines = []
     for name in (name for name in ORACLES if name in CASES):

@@ -15,17 +15,26 @@ from typing import Any, NamedTuple
 
 import dspy
 
-from metricsmith.bank.base import BankMetric, Family, Reasoned, TextBatch, missing_needs
-from metricsmith.bank.models.engine.loader import check_architecture, device_for, loaded_bytes
-from metricsmith.bank.models.engine.memory import free_memory
-from metricsmith.errors import NeedsError, OptionError, nearest
+from metricsmith.bank.base import BankMetric, Family, missing_needs
+from metricsmith.bank.weighted import (
+    CORPUS_MODELS,
+    MODELS,
+    SETS,
+    SMALL,
+    disk_size,
+    lacking,
+    model_family,
+    model_name,
+    of_any,
+    plain_metric_name,
+    refuse_sets,
+    weighted_names,
+)
+from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import row_text
 from metricsmith.records import MetricCard
 
-__all__ = [
-    "CORPUS_MODELS", "MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank",
-    "lacking", "uncomputable", "model_family", "model_name", "named_function", "saved_family", "whole_table",
-]  # fmt: skip
+__all__ = ["MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank", "whole_table"]
 
 MODULES: tuple[str, ...] = (
     # strings
@@ -38,26 +47,7 @@ MODULES: tuple[str, ...] = (
     "self_bleu", "distinct", "fkgl", "length", "length_ratio",
 )  # fmt: skip
 
-# Names of metrics with weights, as files of the folder `models`, by the engine that runs them.
-MODELS: tuple[str, ...] = (
-    # encoder
-    "bertscore", "infolm", "moverscore", "parascore", "parascore_free", "yisi2",
-    # classifier
-    "bleurt", "factcc", "toxicity", "sentiment", "summaqa", "lens", "lens_salsa",
-    # decoder with a head
-    "grm_reward", "inform_reward", "ldl_reward", "math_prm",
-    # encoder with decoder
-    "bartscore", "unieval_sum", "unieval_dialogue", "unieval_fact",
-    # causal language model
-    "perplexity",
-    # fasttext
-    "fasttext_educational", "fasttext_nsfw", "fasttext_toxicity",
-)  # fmt: skip
-# Those that compare two sets of texts and have no number for a row: `metricsmith.bank.corpus`.
-CORPUS_MODELS: tuple[str, ...] = ("mauve",)
 DEVICES = ("auto", "cpu", "cuda", "mps")
-SETS = ("small", "all")  # of metrics with weights, by one word
-SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on
 
 
 class Unusable(NamedTuple):
@@ -170,7 +160,7 @@ class MetricBank:
         unusable: list[Unusable] = []
         for family in self.families:
             if lack := lacking(family):
-                unusable += [Unusable(output.name, _of_any(lack, family)) for output in family.card.outputs]
+                unusable += [Unusable(output.name, of_any(lack, family)) for output in family.card.outputs]
                 continue
             gaps = [missing for text in texts if (missing := missing_needs(family.card, text))]
             fed = len(texts) - len(gaps)
@@ -183,9 +173,9 @@ class MetricBank:
         return usable, unusable
 
     def _find(self, name: str) -> BankMetric | Family:
-        found = self._index().get(_plain(name))
-        if found is None and (weighted := _weighted().get(_plain(name))):
-            _refuse_sets([weighted])
+        found = self._index().get(plain_metric_name(name))
+        if found is None and (weighted := weighted_names().get(plain_metric_name(name))):
+            refuse_sets([weighted])
             raise OptionError(f"{name!r} needs weights: full_bank([{weighted!r}]) has it")
         if found is None:
             known = [metric.name for metric in self.metrics()] + self.names()
@@ -199,9 +189,9 @@ class MetricBank:
         """Plain names to outputs and families; an output goes before a family of the same name."""
         index: dict[str, BankMetric | Family] = {}
         for family in self.families:
-            own: dict[str, BankMetric | Family] = {_plain(family.card.name): family}
-            own |= {} if family.model is None else {_plain(family.model.name): family}
-            own |= {_plain(metric.name): metric for metric in family.metrics()}
+            own: dict[str, BankMetric | Family] = {plain_metric_name(family.card.name): family}
+            own |= {} if family.model is None else {plain_metric_name(family.model.name): family}
+            own |= {plain_metric_name(metric.name): metric for metric in family.metrics()}
             taken = sorted(own.keys() & index.keys())
             if taken:
                 raise OptionError(f"two families of the bank share the name {taken[0]!r}: rename one of them")
@@ -209,80 +199,10 @@ class MetricBank:
         return index
 
 
-def lacking(family: Family) -> str:
-    """The reason, as a clause, why this machine cannot compute a family; empty where it can."""
-    if family.model is None or family.card.checkpoint is None:
-        return ""
-    if reason := family.model.lacking():
-        return reason
-    try:
-        check_architecture(family.model)
-        needed, device = family.card.checkpoint.memory, device_for(family.model)
-    except NeedsError as problem:
-        return str(problem)
-    free = free_memory(device)
-    if free is not None:
-        free += loaded_bytes(device)  # the loader unloads what is not in use: a pool is the same in every fold
-    return f"it needs {needed:.1f} GB, {free / 1e9:.1f} free" if free is not None and free < needed * 1e9 else ""
-
-
-def uncomputable(families: Iterable[Family]) -> dict[str, list[str]]:
-    """The reasons why this machine cannot compute some of `families`, each with their names in our table."""
-    found: dict[str, list[str]] = {}
-    for family in families:
-        if family.model is not None and (why := lacking(family)):
-            found.setdefault(_of_any(why, family), []).append(family.model.name)
-    return found
-
-
-def _of_any(reason: str, family: Family) -> str:
-    """A reason whose command is not of one family alone."""
-    return reason if family.model is None else reason.replace(f"bank fetch {family.model.name}`", "bank fetch NAME`")
-
-
-def _plain(name: str) -> str:
-    return "".join(character for character in name.casefold().replace("+", "p") if character.isalnum())
-
-
 def family(module: str) -> Family:
     """The family of a file of this folder: its `CARD`, its `compute`, and its `statistics` where it has them."""
     file = import_module(f"metricsmith.bank.{module}")
     return Family(file.CARD, file.compute, getattr(file, "statistics", None))
-
-
-def model_family(name: str, **changes: Any) -> Family:
-    """The family of a file of the folder `models`, its `ModelSpec` with other fields and settings.
-
-    ``settings`` among the changes is a mapping of settings, ``entities`` a function for metrics that take one, called
-    as the setting ``entities`` says; all others are fields of the spec.
-    """
-    file = import_module(f"metricsmith.bank.models.{name}")
-    settings, entities = dict(changes.pop("settings", {})), changes.pop("entities", None)
-    compute, spec = getattr(file, "compute", _no_rows), file.MODEL
-    if entities is not None and hasattr(file, "with_entities"):
-        compute, spec = file.with_entities(entities, settings.pop("entities", ""))
-    spec = replace(spec, **changes).using(**settings)
-    card = file.card_for(spec) if hasattr(file, "card_for") else file.CARD
-    return Family(card, compute, getattr(file, "statistics", None) if spec.reads_corpus else None, spec)
-
-
-def named_function(state: Mapping[str, Any]) -> str:
-    """The name of the function that the state of a bank metric rests on, its finder of entities; empty for none."""
-    return str(state.get("model", {}).get("options", {}).get("entities", ""))
-
-
-def saved_family(
-    known: Family, state: Mapping[str, Any], path: str = "", function: Callable[..., Any] | None = None
-) -> Family:
-    """A family as the state of one of its metrics says that it was used.
-
-    `path` is where the weights lie, `function` the one that `named_function` names.
-    """
-    if known.model is None:
-        return known
-    found = model_family(known.model.name, settings=state["model"]["options"], entities=function, path=path)
-    assert found.model is not None
-    return replace(found, model=found.model.with_state(state["model"]))
 
 
 @lru_cache(maxsize=1)
@@ -327,7 +247,7 @@ def full_bank(
     places = _by_model("local", local, (str, PathLike))
     changed = _by_model("settings", settings, Mapping)
     if isinstance(models, str) and models in SETS:
-        chosen = [name for name in MODELS if models == "all" or _disk(name) <= SMALL]
+        chosen = [name for name in MODELS if models == "all" or disk_size(name) <= SMALL]
     elif isinstance(models, str) or not isinstance(models, Sequence):
         near = nearest(str(models), SETS)
         raise OptionError(f"models={models!r}{near} must be 'small', 'all' or a list of names: write [{models!r}]")
@@ -335,7 +255,7 @@ def full_bank(
         raise OptionError(f"{stray!r} stands alone: give small, or all, or names of metrics with weights")
     else:
         chosen = list(dict.fromkeys(model_name(name, *SETS) for name in models))
-        _refuse_sets(chosen)
+        refuse_sets(chosen)
     if left_out := changed.keys() - set(chosen):
         raise OptionError(
             f"settings are given for {min(left_out)}, which models={models!r:.60} leaves out: name it there"
@@ -368,45 +288,3 @@ def _by_model(option: str, given: Mapping[str, Any] | None, kinds: Any) -> dict[
         form = "settings" if option == "settings" else "path"
         raise OptionError(f"{option}={given!r:.80} must be a mapping from the names of metrics to their {form}")
     return {model_name(name): value for name, value in (given or {}).items()}
-
-
-def _refuse_sets(names: Iterable[str]) -> None:
-    for name in names:
-        if name in CORPUS_MODELS:
-            raise OptionError(
-                f"{name} compares sets of texts and has no number for a row: "
-                f"metricsmith.bank.corpus.{name}(outputs, references)"
-            )
-
-
-def _no_rows(batch: TextBatch, _: Sequence[str]) -> Reasoned:
-    _refuse_sets([batch.spec.name])
-    raise AssertionError(batch.spec.name)
-
-
-def model_name(name: str, *others: str) -> str:
-    """The name in our table of a metric with weights, by that of its card or an output too; `others` may be suggested.
-
-    Raises
-    ------
-    OptionError
-        If there is none, with the nearest.
-    """
-    if found := _weighted().get(_plain(str(name))):
-        return found
-    known = (*others, *MODELS, *CORPUS_MODELS)
-    raise OptionError(f"no metric {name!r:.60} with weights{nearest(str(name), known)}; they are {', '.join(known)}")
-
-
-@lru_cache(maxsize=1)
-def _weighted() -> Mapping[str, str]:
-    """Plain names of metrics with weights, of their cards and outputs, to names in our table."""
-    known: dict[str, str] = {}
-    for one in (*MODELS, *CORPUS_MODELS):
-        card = model_family(one).card
-        known |= {_plain(text): one for text in (one, card.name, *(output.name for output in card.outputs))}
-    return known
-
-
-def _disk(name: str) -> float:
-    return checkpoint.disk if (checkpoint := model_family(name).card.checkpoint) else 0.0

@@ -36,7 +36,8 @@ def list_bank(
     as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON.")] = False,
 ) -> None:
     """List every metric with its outputs and needs."""
-    from metricsmith.bank.catalogue import CORPUS_MODELS, MODELS, default_bank, whole_table
+    from metricsmith.bank.catalogue import default_bank, whole_table
+    from metricsmith.bank.weighted import CORPUS_MODELS, MODELS
 
     if local and not models:
         raise OptionError("--local says where weights lie: give --models, too")
@@ -68,8 +69,8 @@ def show(name: Annotated[str, typer.Argument(help="A metric or one of its output
 
 def _on_this_machine(family: Family) -> dict[str, Any]:
     """The weights' name, device and presence; nothing for a family without weights. Hashes nothing."""
-    from metricsmith.bank.catalogue import CORPUS_MODELS, lacking
     from metricsmith.bank.models.engine.loader import device_for
+    from metricsmith.bank.weighted import CORPUS_MODELS, lacking
 
     if family.model is None:
         return {}
@@ -82,7 +83,7 @@ def _on_this_machine(family: Family) -> dict[str, Any]:
 
 def _weights_table(families: list[Family]) -> str:
     """A line for each family, and below them the reasons why some cannot be computed here."""
-    from metricsmith.bank.catalogue import uncomputable
+    from metricsmith.bank.weighted import uncomputable
     from metricsmith.report.blocks import TextTable
     from metricsmith.report.render import aligned
 

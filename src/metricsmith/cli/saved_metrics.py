@@ -54,7 +54,7 @@ def places(local: Sequence[str] | None) -> dict[str, str]:
     OptionError
         If one is not of that form, or a metric is not known or named twice.
     """
-    from metricsmith.bank.catalogue import model_name
+    from metricsmith.bank.weighted import model_name
 
     pairs = [one.partition("=")[::2] for one in local or ()]
     if stray := [one for one, (name, path) in zip(local or (), pairs, strict=True) if not (name.strip() and path)]:

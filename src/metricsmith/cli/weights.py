@@ -22,8 +22,8 @@ def fetch_weights(
     """Fetch the published weights of metrics into the hub's cache, once the size is confirmed."""
     from tqdm import tqdm
 
-    from metricsmith.bank.catalogue import model_family, model_name
     from metricsmith.bank.models.fetch import fetch, find_files
+    from metricsmith.bank.weighted import model_family, model_name
 
     specs = [model_family(name).model for name in dict.fromkeys(map(model_name, names))]
     downloads = [find_files(spec) for spec in specs if spec is not None]
@@ -49,8 +49,8 @@ def check_weights(
     local: Local = None,
 ) -> None:
     """Compare numbers that others published with those that the weights on this machine give; 3 if they differ."""
-    from metricsmith.bank.catalogue import model_name
     from metricsmith.bank.models.published import compared_with_published, published_numbers
+    from metricsmith.bank.weighted import model_name
 
     metric = model_name(name)
     place = places(local).get(metric, "")

@@ -10,8 +10,9 @@ from typing import Any, Literal, Self
 
 import dspy
 
-from metricsmith.bank.catalogue import MetricBank, Unusable, default_bank, full_bank, lacking, model_name, uncomputable
+from metricsmith.bank.catalogue import MetricBank, Unusable, default_bank, full_bank
 from metricsmith.bank.column import column_numbers
+from metricsmith.bank.weighted import lacking, model_name, uncomputable
 from metricsmith.datasets.target_copies import check_copies
 from metricsmith.errors import DataError, NeedsError, OptionError, nearest
 from metricsmith.metric import Metric

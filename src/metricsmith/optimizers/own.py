@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.bank.base import BankMetric
-from metricsmith.bank.catalogue import MetricBank, default_bank, lacking
+from metricsmith.bank.catalogue import MetricBank, default_bank
+from metricsmith.bank.weighted import lacking
 from metricsmith.datasets.target_copies import check_copies, combinations_of
 from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import EVERY_LABEL, Asker, Metric, read_labels

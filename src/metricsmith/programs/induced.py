@@ -14,7 +14,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.bank.catalogue import named_function
+from metricsmith.bank.weighted import named_function
 from metricsmith.errors import StateError
 from metricsmith.metric import Explanation, Metric, Part, content_hash
 from metricsmith.model_calls.adapters import adapter_name

@@ -15,8 +15,9 @@ from typing import Any
 import dspy
 
 from metricsmith.bank.base import Family
-from metricsmith.bank.catalogue import full_bank, named_function, saved_family
+from metricsmith.bank.catalogue import full_bank
 from metricsmith.bank.models.spec import ModelSpec
+from metricsmith.bank.weighted import named_function, saved_family
 from metricsmith.errors import OptionError, StateError
 from metricsmith.model_calls.adapters import ADAPTER_NAMES
 from metricsmith.programs.judges.catalogue import JUDGES, judge_class

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metricsmith.bank.base import BankMetric
-from metricsmith.bank.catalogue import model_name, named_function, saved_family
 from metricsmith.bank.column import ColumnMetric
+from metricsmith.bank.weighted import model_name, named_function, saved_family
 from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric

@@ -10,9 +10,10 @@ import pytest
 
 import tiny_texts
 from metricsmith.bank.base import TextBatch
-from metricsmith.bank.catalogue import full_bank, lacking
+from metricsmith.bank.catalogue import full_bank
 from metricsmith.bank.models import fasttext_educational
 from metricsmith.bank.models.engine.loader import unload
+from metricsmith.bank.weighted import lacking
 from metricsmith.errors import NeedsError
 from model_cases import CASES, tiny_family
 

@@ -223,7 +223,7 @@ def test_a_converted_checkpoint_scores_as_the_one_in_safetensors(server, cache, 
     import torch
     from transformers import AutoModelForMaskedLM
 
-    from metricsmith.bank.catalogue import model_family
+    from metricsmith.bank.weighted import model_family
 
     folder = tiny("roberta")
     server.add("roberta-large", folder)

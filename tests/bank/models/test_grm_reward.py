@@ -11,9 +11,9 @@ import pytest
 
 import reward_loop
 import tiny_hostile
-from metricsmith.bank.catalogue import model_family
 from metricsmith.bank.models.engine.loader import network
 from metricsmith.bank.models.engine.reward import read_chats
+from metricsmith.bank.weighted import model_family
 from metricsmith.errors import NeedsError
 from metricsmith.records import Status
 from model_cases import tiny_family

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import reward_loop
-from metricsmith.bank.catalogue import model_family
+from metricsmith.bank.weighted import model_family
 from metricsmith.errors import NeedsError
 from model_cases import tiny_family
 

@@ -9,7 +9,7 @@ import pytest
 
 import reward_loop
 from metricsmith.bank.base import judge_family
-from metricsmith.bank.catalogue import model_family
+from metricsmith.bank.weighted import model_family
 from metricsmith.errors import NeedsError
 from metricsmith.metric import make_row
 from metricsmith.records import Status

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import reward_loop
-from metricsmith.bank.catalogue import model_family
+from metricsmith.bank.weighted import model_family
 from metricsmith.records import Status
 from model_cases import tiny_family
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import reward_loop
-from metricsmith.bank.catalogue import model_family
 from metricsmith.bank.models.math_prm import SYSTEM
+from metricsmith.bank.weighted import model_family
 from metricsmith.errors import NeedsError
 from metricsmith.records import Status
 from model_cases import tiny_family

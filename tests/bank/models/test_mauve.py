@@ -10,10 +10,11 @@ import pytest
 import metricsmith.bank
 import tiny_texts
 from metricsmith.bank.base import TextBatch
-from metricsmith.bank.catalogue import CORPUS_MODELS, MODELS, full_bank, model_name, whole_table
+from metricsmith.bank.catalogue import full_bank, whole_table
 from metricsmith.bank.corpus import mauve as compare_sets
 from metricsmith.bank.models import mauve, perplexity
 from metricsmith.bank.models.engine.causal import last_states
+from metricsmith.bank.weighted import CORPUS_MODELS, MODELS, model_name
 from metricsmith.errors import OptionError
 
 

@@ -7,9 +7,9 @@ import string
 import numpy as np
 import pytest
 
-from metricsmith.bank.catalogue import lacking
 from metricsmith.bank.models import moverscore, spec
 from metricsmith.bank.models.moverscore import transport_cost
+from metricsmith.bank.weighted import lacking
 from metricsmith.errors import NeedsError
 from metricsmith.metric import make_row
 from metricsmith.records import Status

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from metricsmith.bank.base import judge_family
-from metricsmith.bank.catalogue import model_family
 from metricsmith.bank.models.engine import encoder
+from metricsmith.bank.weighted import model_family
 from metricsmith.metric import make_row
 from metricsmith.records import Status
 

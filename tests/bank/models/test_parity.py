@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import parity
-from metricsmith.bank.catalogue import MODELS
+from metricsmith.bank.weighted import MODELS
 from model_cases import CASES
 from oracles import ORACLES
 

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from metricsmith.bank.base import missing_needs
-from metricsmith.bank.catalogue import MODELS, model_family
 from metricsmith.bank.models import perplexity, unieval
 from metricsmith.bank.models.published import published_numbers
+from metricsmith.bank.weighted import MODELS, model_family
 from metricsmith.metric import RowText
 
 NUMBERS = published_numbers()

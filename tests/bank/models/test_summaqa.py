@@ -12,9 +12,10 @@ import pytest
 
 import tiny_texts
 from metricsmith.bank.base import BankMetric, TextBatch
-from metricsmith.bank.catalogue import full_bank, lacking
+from metricsmith.bank.catalogue import full_bank
 from metricsmith.bank.models import summaqa
 from metricsmith.bank.models.engine.classifier import _best_span, answers
+from metricsmith.bank.weighted import lacking
 from metricsmith.errors import DataError, NeedsError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.programs.loading import from_state, load

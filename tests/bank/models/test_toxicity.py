@@ -12,8 +12,8 @@ import pytest
 
 import tiny_texts
 from metricsmith.bank.base import TextBatch
-from metricsmith.bank.catalogue import model_family
 from metricsmith.bank.models import toxicity
+from metricsmith.bank.weighted import model_family
 from metricsmith.errors import NeedsError
 from model_cases import tiny_family
 

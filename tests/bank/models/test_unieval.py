@@ -11,9 +11,9 @@ import pytest
 
 import tiny_hostile
 import tiny_texts
-from metricsmith.bank.catalogue import model_family
 from metricsmith.bank.models import unieval_dialogue, unieval_sum
 from metricsmith.bank.models.unieval import FACT_CONSISTENCY
+from metricsmith.bank.weighted import model_family
 from metricsmith.errors import NeedsError
 from metricsmith.metric import make_row
 from metricsmith.records import Status

@@ -12,7 +12,7 @@ from typing import Any
 
 import dspy
 
-from metricsmith.bank.catalogue import model_family
+from metricsmith.bank.weighted import model_family
 
 __all__ = ["ComparedNumber", "PublishedNumbers", "compared_with_published", "published_numbers"]
 

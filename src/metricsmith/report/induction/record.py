@@ -63,7 +63,7 @@ class Component:
     card: MetricCard
     selected_share: float = math.nan
     weights: str = ""
-    seconds: float = math.nan
+    seconds: float = field(default=math.nan, compare=False)  # another run takes another time
 
 
 @dataclass(frozen=True, slots=True)

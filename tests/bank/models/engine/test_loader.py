@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 import conformance
-from metricsmith.bank.catalogue import lacking, model_family
 from metricsmith.bank.models.engine import loader
 from metricsmith.bank.models.engine.loader import network
+from metricsmith.bank.weighted import lacking, model_family
 from metricsmith.errors import NeedsError
 from metricsmith.records import Status
 
