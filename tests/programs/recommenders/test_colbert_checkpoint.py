@@ -180,11 +180,12 @@ import socket, sys
 def refuse(*address, **options):
     raise SystemExit(f"network use: {address}")
 socket.getaddrinfo = socket.socket.connect = refuse
+sys.modules["faiss"] = None  # colbert takes it where it is installed; nothing of ours may need it
 from metricsmith.programs.recommenders.colbert import ColBERTRecommender
 from metricsmith.records import MetricCard, Output
 card = MetricCard("BLEU", "bank", "poem", "", (Output("bleu"),))
 assert ColBERTRecommender(sys.argv[1]).recommend("poem", [card]).names == ("BLEU",)
-assert "faiss" not in sys.modules
+assert sys.modules["faiss"] is None
 """
 
 
