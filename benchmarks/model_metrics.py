@@ -40,6 +40,7 @@ ENGINES = {  # a metric of each engine, and the tiny checkpoint that lends its t
     "grm_reward": ("reward", "llama_reward"),
 }
 ARITHMETIC = {"bertscore": "roberta", "parascore": "bert_masked", "yisi2": "mbert", "moverscore": "distilbert"}
+ERRORS = (ImportError, RuntimeError, ValueError, TypeError, AttributeError, LookupError, OSError)
 PACKAGES = ("bertscore", "parascore", "moverscore")
 BASE = {
     "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
@@ -140,7 +141,7 @@ def serve() -> None:
         try:
             seconds = _theirs(importlib.import_module, **request)
             answer: dict[str, Any] = {"seconds": seconds}
-        except Exception as error:  # whatever the other package raises is its result
+        except ERRORS as error:  # whatever the other package raises is its result
             answer = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0][:70]}"}
         sys.__stdout__.write(json.dumps(answer) + "\n")  # type: ignore[union-attr]
         sys.__stdout__.flush()  # type: ignore[union-attr]

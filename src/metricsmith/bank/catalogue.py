@@ -19,7 +19,7 @@ from metricsmith.bank.base import BankMetric, Family, missing_needs
 from metricsmith.bank.weighted import (
     CORPUS_MODELS,
     MODELS,
-    SETS,
+    POOLS,
     SMALL,
     disk_size,
     lacking,
@@ -246,15 +246,15 @@ def full_bank(
         raise OptionError(f"device={device!r} must be one of {', '.join(DEVICES)}")
     places = _by_model("local", local, (str, PathLike))
     changed = _by_model("settings", settings, Mapping)
-    if isinstance(models, str) and models in SETS:
+    if isinstance(models, str) and models in POOLS:
         chosen = [name for name in MODELS if models == "all" or disk_size(name) <= SMALL]
     elif isinstance(models, str) or not isinstance(models, Sequence):
-        near = nearest(str(models), SETS)
+        near = nearest(str(models), POOLS)
         raise OptionError(f"models={models!r}{near} must be 'small', 'all' or a list of names: write [{models!r}]")
-    elif stray := next((name for name in models if name in SETS), ""):
+    elif stray := next((name for name in models if name in POOLS), ""):
         raise OptionError(f"{stray!r} stands alone: give small, or all, or names of metrics with weights")
     else:
-        chosen = list(dict.fromkeys(model_name(name, *SETS) for name in models))
+        chosen = list(dict.fromkeys(model_name(name, *POOLS) for name in models))
         refuse_sets(chosen)
     if left_out := changed.keys() - set(chosen):
         raise OptionError(

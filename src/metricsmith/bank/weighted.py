@@ -14,7 +14,7 @@ from metricsmith.bank.models.engine.memory import free_memory
 from metricsmith.errors import NeedsError, OptionError, nearest
 
 __all__ = [
-    "CORPUS_MODELS", "MODELS", "SETS", "SMALL", "disk_size", "lacking", "model_family", "model_name", "named_function",
+    "CORPUS_MODELS", "MODELS", "POOLS", "SMALL", "disk_size", "lacking", "model_family", "model_name", "named_function",
     "of_any", "plain_metric_name", "refuse_sets", "saved_family", "uncomputable", "weighted_names",
 ]  # fmt: skip
 
@@ -35,7 +35,7 @@ MODELS: tuple[str, ...] = (
 )  # fmt: skip
 # Those that compare two sets of texts and have no number for a row: `metricsmith.bank.corpus`.
 CORPUS_MODELS: tuple[str, ...] = ("mauve",)
-SETS = ("small", "all")  # of metrics with weights, by one word
+POOLS = ("small", "all")  # of metrics with weights, by one word
 SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on
 
 

@@ -49,4 +49,4 @@ SOURCES: dict[str, str] = {
     **dict.fromkeys(("fasttext_educational", "fasttext_nsfw", "fasttext_toxicity"), "fasttext-predict 0.9.2.4"),
     "mauve": "mauve-text 0.4.0, from cluster labels on",
 }
-"""What each oracle is, for the table of differences."""
+"""The package or formula that each oracle is, for the table of differences."""

@@ -12,7 +12,7 @@ from metricsmith.errors import NeedsError
 __all__ = ["convert"]
 
 # What torch's reader raises over a file that is no pickle, or one that it does not trust.
-FAULTS = (
+UNREADABLE = (
     pickle.UnpicklingError, struct.error, RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError,
     AssertionError, OSError,
 )  # fmt: skip
@@ -40,7 +40,7 @@ def convert(source: Path, target: Path, prefix: str = "") -> None:
 
     try:
         found = torch.load(source, map_location="cpu", weights_only=True)
-    except FAULTS as problem:
+    except UNREADABLE as problem:
         raise _refused(source, _reason(problem)) from problem
     if isinstance(found, dict) and isinstance(found.get("state_dict"), dict):
         found = found["state_dict"]

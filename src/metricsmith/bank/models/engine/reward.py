@@ -84,7 +84,7 @@ def _token_ids(spec: ModelSpec, loaded: Network, chat: Chat) -> tuple[int, ...] 
         text = loaded.tokenizer.apply_chat_template(chat, tokenize=False, date_string=DATE, strftime_now=lambda _: DATE)
     except TemplateError as problem:  # of a template that is wrong, refuses this chat, or reaches out of its sandbox
         raise ValueError(f"the chat template fails: {problem}") from problem
-    twice = ("start_marks", "two") in spec.options
+    twice = dict(spec.options).get("start_marks") == "two"
     ids = tuple(loaded.encoded(text, add_special_tokens=twice)["input_ids"])
     if len(ids) > loaded.max_tokens:
         return f"the chat has {len(ids)} tokens, the network reads {loaded.max_tokens}"
