@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.bank.text import sentences, words
+from metricsmith.bank.text import sentences, without_spaces, words
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,21 @@ def test_both_ways_agree_on_marks_inside_words(text: str) -> None:
 )
 def test_sentences_end_at_marks_and_line_breaks(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "unspaced"),
+    [
+        (["今日は雨です。", "OK"], True),
+        (["今天下雨。"], True),
+        (["วันนี้ฝนตก"], True),
+        (["오늘은 비가 온다."], False),
+        (["It rains in 東京.", "It snows."], False),
+        (["a" * 3, "雨" * 3], False),  # half of the letters are not most
+        (["a" * 3, "雨" * 4], True),
+        (["。、！", "123"], False),
+        ([], False),
+    ],
+)
+def test_scripts_without_spaces_are_told_by_most_of_the_letters(texts, unspaced):
+    assert without_spaces(texts) is unspaced

@@ -6,14 +6,15 @@ Lower-casing and normalisation are the caller's. Both functions are pure, so equ
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-__all__ = ["finder", "sentences", "words"]
+__all__ = ["finder", "sentences", "without_spaces", "words"]
 
 # A letter, mark or digit of a script that puts spaces between words.
 _CHARACTER = r"[[\p{L}\p{M}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}\u30FC]]"
 _IDEOGRAPH = r"[\p{Han}\p{Hiragana}\p{Katakana}\u30FC]\p{M}*"
+_UNSPACED = r"[[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]&&\p{L}]"
 # In turn: a word with what may stand inside it (u.s, well-known, 3,000.5, 10:30); one ideograph or kana;
 # an ellipsis or a dash; a punctuation mark, symbol or emoji.
 _TOKEN = rf"""
@@ -82,6 +83,21 @@ def _words(text: str) -> tuple[str, ...]:
         match = _match_clitic(token) if "'" in token or "’" in token else None
         split.extend(match.groups() if match else (token,))
     return tuple(split)
+
+
+def without_spaces(texts: Sequence[str]) -> bool:
+    """True where most letters of all `texts` together are of scripts that put no spaces between words.
+
+    These are Chinese, Japanese, Thai, Lao, Khmer, Burmese and Tibetan; Korean puts spaces. False without a letter.
+
+    Examples
+    --------
+    >>> without_spaces(["今日は雨です。", "OK"]), without_spaces(["It rains in 東京."])
+    (True, False)
+    """
+    joined = "".join(text for text in texts if not text.isascii())
+    unspaced = len(finder(_UNSPACED)(joined)) if joined else 0
+    return bool(unspaced) and 2 * unspaced > sum(character.isalpha() for text in texts for character in text)
 
 
 def sentences(text: str) -> list[str]:

@@ -8,14 +8,17 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from metricsmith.bank.base import Family, Reasoned, TextBatch
+from metricsmith.bank.base import BankMetric, Family, Reasoned, TextBatch
 from metricsmith.bank.models.engine.loader import check_architecture, device_for, loaded_bytes
 from metricsmith.bank.models.engine.memory import free_memory
+from metricsmith.bank.models.finetuned import ENCODERS, FinetunedMetric
+from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError, OptionError, nearest
 
 __all__ = [
-    "CORPUS_MODELS", "MODELS", "POOLS", "SMALL", "disk_size", "lacking", "model_family", "model_name", "named_function",
-    "of_any", "plain_metric_name", "refuse_sets", "saved_family", "uncomputable", "weighted_names",
+    "CORPUS_MODELS", "MODELS", "POOLS", "SMALL", "disk_size", "family_of", "lacking", "model_family", "model_name",
+    "model_of_metric", "named_function", "named_model", "of_any", "place_name", "plain_metric_name", "refuse_sets",
+    "saved_family", "uncomputable", "weighted_names",
 ]  # fmt: skip
 
 # Names of metrics with weights, as files of the folder `models`, by the engine that runs them.
@@ -37,6 +40,17 @@ MODELS: tuple[str, ...] = (
 CORPUS_MODELS: tuple[str, ...] = ("mauve",)
 POOLS = ("small", "all")  # of metrics with weights, by one word
 SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on
+
+
+def family_of(metric: Any) -> Family | None:
+    """The family of a metric that this machine computes as a bank metric, a trained one included; else None."""
+    return metric.family if isinstance(metric, BankMetric | FinetunedMetric) else None
+
+
+def model_of_metric(metric: Any) -> ModelSpec | None:
+    """The published weights that a metric rests on; None for one that needs none."""
+    family = family_of(metric)
+    return None if family is None else family.model
 
 
 def lacking(family: Family) -> str:
@@ -122,6 +136,16 @@ def model_name(name: str, *others: str) -> str:
         return found
     known = (*others, *MODELS, *CORPUS_MODELS)
     raise OptionError(f"no metric {name!r:.60} with weights{nearest(str(name), known)}; they are {', '.join(known)}")
+
+
+def place_name(name: str) -> str:
+    """A name of weights whose place can be given: `model_name`, or an encoder that finetuned metrics rest on."""
+    return str(name) if name in ENCODERS else model_name(name, *ENCODERS)
+
+
+def named_model(name: str) -> ModelSpec | None:
+    """The published weights behind a `place_name`."""
+    return ENCODERS[name] if name in ENCODERS else model_family(name).model
 
 
 @lru_cache(maxsize=1)

@@ -26,6 +26,7 @@ TEXTS = [
 ]
 LOADED_AS = {
     "bert_masked": "AutoModelForMaskedLM",
+    "modernbert": "AutoModelForMaskedLM",
     "bert_qa": "AutoModelForQuestionAnswering",
     "bert_factcc": "AutoModelForSequenceClassification",
     "roberta_sentiment": "AutoModelForSequenceClassification",

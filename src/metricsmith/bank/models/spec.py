@@ -25,9 +25,13 @@ _SETTINGS: dict[str, tuple[Value, ...]] = {
 }  # fmt: skip
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}  # of a weight
 INSTALL = "pip install 'metricsmith[models]'"
-_HOW = dict.fromkeys(("torch", "transformers", "fasttext", "ot", "sentencepiece"), INSTALL) | dict.fromkeys(
-    ("spacy", "en_core_web_sm"),
-    "pip install spacy, then python -m spacy download en_core_web_sm; or entities=function in Python",
+_HOW = (
+    dict.fromkeys(("torch", "transformers", "fasttext", "ot", "sentencepiece"), INSTALL)
+    | dict.fromkeys(
+        ("spacy", "en_core_web_sm"),
+        "pip install spacy, then python -m spacy download en_core_web_sm; or entities=function in Python",
+    )
+    | {"peft": "pip install 'metricsmith[finetune]'"}
 )
 
 

@@ -28,10 +28,10 @@ Tokenizer = Callable[[Path], Any]
 # Weights of published checkpoints that the part does not compute with, whatever the part.
 _UNUSED = r"(^|\.)pooler\.|position_ids$|seq_relationship\.|attn\.(masked_)?bias$|rotary_emb\.inv_freq$"
 _LENS_TRAINING = r"|^layerwise_attention\.dropout_|^hidden2tag\.|^wordloss\."
-_OTHER_HEADS = r"|^(lm_head|cls|vocab_\w+|qa_outputs|classifier|pre_classifier|predictions)\."
+_OTHER_HEADS = r"|^(lm_head|cls|vocab_\w+|qa_outputs|classifier|pre_classifier|predictions|head|decoder)\."
 
 # transformers builds an "encoder" of a decoder as well, and a "causal" network of BERT, whose numbers mean nothing.
-_ENCODERS = ("bert", "roberta", "xlm-roberta", "distilbert", "electra", "deberta", "deberta-v2")
+_ENCODERS = ("bert", "roberta", "xlm-roberta", "distilbert", "electra", "deberta", "deberta-v2", "modernbert")
 
 
 @dataclass(frozen=True)
@@ -68,25 +68,41 @@ class Head:
         return re.search(self.unused, name) is not None
 
 
-def auto(name: str) -> Load:
-    """The loading of one of transformers' auto classes."""
+def auto(name: str, **options: Any) -> Load:
+    """The loading of one of transformers' auto classes, with more options of its ``from_pretrained``."""
 
     def load(place: Path, dtype: Any) -> tuple[Any, Report]:
         import transformers
 
         module, report = getattr(transformers, name).from_pretrained(
             place, dtype=dtype, use_safetensors=True, local_files_only=True, trust_remote_code=False,
-            output_loading_info=True,
+            output_loading_info=True, **options,
         )  # fmt: skip
+        if getattr(module.config, "reference_compile", False) is None:  # ModernBERT would compile itself where it can
+            module.config.reference_compile = False
         return module, report
 
     return load
+
+
+def regressor(place: Path, dtype: Any) -> tuple[Any, Report]:
+    """A classifier with one number in place of labels; its last layers are new where the checkpoint's do not fit."""
+    from torch.random import fork_rng
+
+    with fork_rng(devices=[]):  # new layers are filled with random numbers
+        load = auto("AutoModelForSequenceClassification", num_labels=1, ignore_mismatched_sizes=True)
+        module, report = load(place, dtype)
+    others = [one if isinstance(one, str) else one[0] for one in report["mismatched_keys"]]  # by transformers' version
+    return module, {**report, "missing_keys": [*report["missing_keys"], *others], "mismatched_keys": []}
 
 
 HEADS: dict[str, Head] = {
     "encoder": Head("encoder", auto("AutoModel"), _ENCODERS, unused=_UNUSED + _OTHER_HEADS),
     "masked": Head("masked language model", auto("AutoModelForMaskedLM"), ("bert",)),
     "classifier": Head("classifier", auto("AutoModelForSequenceClassification"), _ENCODERS, "^$"),
+    "regressor": Head(
+        "encoder", regressor, _ENCODERS, r"^(pre_)?classifier\.|^head\.|(^|\.)pooler\.", _UNUSED + _OTHER_HEADS
+    ),
     "qa": Head("question answerer", auto("AutoModelForQuestionAnswering"), _ENCODERS),
     "seq2seq": Head("encoder with decoder", auto("AutoModelForSeq2SeqLM"), ("bart", "t5"), "^$"),
     "causal": Head("causal language model", auto("AutoModelForCausalLM"), ("gpt2",), "^$"),

@@ -25,7 +25,10 @@ from metricsmith.bank.models.engine.own import shapes
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
 
-__all__ = ["Network", "check_architecture", "computing", "device_for", "hushed", "loaded_bytes", "network", "unload"]
+__all__ = [
+    "Network", "check_architecture", "computing", "device_for", "hushed", "loaded_bytes", "network", "torch_threads",
+    "unload",
+]  # fmt: skip
 
 logger = logging.getLogger("metricsmith.bank")
 READ = (".safetensors", ".json", ".txt", ".model", ".jinja")  # files that a network and its tokenizer are made of
@@ -39,13 +42,17 @@ _hushed: list[tuple[int, bool]] = []  # transformers' level and progress bars, a
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A checkpoint in memory: the module, its tokenizer, where it runs, and the bytes of its weights."""
+    """A checkpoint in memory: the module, its tokenizer, where it runs, and the bytes of its weights.
+
+    `new` names the weights that its head may go without, and that the checkpoint does: their numbers mean nothing.
+    """
 
     module: Any
     tokenizer: Any
     device: Any
     size: int
     key: _Key
+    new: frozenset[str] = frozenset()
     lock: Any = field(default_factory=threading.Lock, repr=False)
 
     def encoded(self, *texts: Any, **options: Any) -> Any:
@@ -71,6 +78,8 @@ def network(spec: ModelSpec) -> Network:
         another architecture, or lacks weights, or if it does not fit the memory.
     """
     spec.check()
+    from torch import inference_mode
+
     place = spec.location()
     device = device_for(spec)
     read = sorted(file for file in place.glob("*") if file.suffix in READ)
@@ -80,7 +89,7 @@ def network(spec: ModelSpec) -> Network:
         if key not in _networks:
             try:
                 _make_room(spec, device)
-                with hushed():
+                with hushed(), inference_mode(False):  # tensors that are made in that mode can never be trained on
                     _networks[key] = _load(spec, place, device, key)
             except NeedsError:
                 raise
@@ -130,18 +139,28 @@ def device_for(spec: ModelSpec) -> str:
 def computing() -> Iterator[None]:
     """Compute without gradients, and on one thread unless OMP_NUM_THREADS says otherwise.
 
-    With more threads than idle cores the threads of a small network wait for each other most of the time. The caller's
-    own number is put back when the last of several threads that compute at once is done.
+    With more threads than idle cores the threads of a small network wait for each other most of the time.
+    """
+    from torch import inference_mode
+
+    with torch_threads(None if "OMP_NUM_THREADS" in os.environ else 1), inference_mode(), hushed():
+        yield
+
+
+@contextmanager
+def torch_threads(number: int | None) -> Iterator[None]:
+    """Let torch have so many threads, or as many as it has.
+
+    The caller's own number is put back when the last of several threads that compute at once is done.
     """
     import torch
 
     with _lock:
         _computing.append(torch.get_num_threads())
-        if "OMP_NUM_THREADS" not in os.environ:
-            torch.set_num_threads(1)
+        if number is not None:
+            torch.set_num_threads(number)
     try:
-        with torch.inference_mode(), hushed():
-            yield
+        yield
     finally:
         with _lock:
             first = _computing[0]
@@ -200,7 +219,8 @@ def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
         if head.tokenizer
         else AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
     )
-    lacking = [name for name in report["missing_keys"] if not head.may_miss(name)]
+    new = frozenset(name for name in report["missing_keys"] if head.may_miss(name))
+    lacking = [name for name in report["missing_keys"] if name not in new]
     strange = [name for name in report["unexpected_keys"] if not head.may_ignore(name)]
     other = [str(found) for found in report.get("mismatched_keys", ())]
     for problem_found, names in (("lacks", lacking), ("has other shapes for", other), ("has beyond its head", strange)):
@@ -213,7 +233,7 @@ def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
         _cut_layers(module, spec)
     module.to(device).eval()
     size = sum(tensor.numel() * tensor.element_size() for tensor in module.parameters())
-    return Network(module, tokenizer, torch.device(device), size, key)
+    return Network(module, tokenizer, torch.device(device), size, key, new)
 
 
 def check_architecture(spec: ModelSpec) -> None:
