@@ -19,7 +19,9 @@ from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.optimizers.specialist import Specialist
 from metricsmith.optimizers.tuning.student import JudgementTable, Student
-from metricsmith.programs.generators import AxesGenerator, DimensionsGenerator, RubricGenerator, StepsGenerator
+from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator
+from metricsmith.programs.generators.code import CodeGenerator
+from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.base import Judge, MetricProgram, ModelAsker, ModelMetric, Predictor
 from metricsmith.programs.judges.choice import ChoiceJudge, OptionMember, OptionsJudge, ResponseSetJudge
@@ -31,6 +33,7 @@ from metricsmith.programs.judges.members import Member
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.judges.parrot import ExampleMean, FromExamples, Parrot
+from metricsmith.programs.judges.prometheus import PrometheusJudge
 from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge, RatersJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.translation import TranslationJudge
@@ -60,6 +63,7 @@ ASKED = (["yes", "no"], "Is it short?", "Write.")
 STEPS = {"criterion": "Brevity", "meaning": "Short.", "steps": ["Count the words."], "task": "Write."}
 CARDS = [family.card for family in default_bank().families[:4]]
 POOL = {"task": "Simplify.", "target": "readability", "cards": CARDS, "k": 2}
+WRITING = {"task": "t", "rating": "r", "criterion": "c", "liked": "l", "disliked": "d", "attempt": "a"}
 DAMAGE = {"task": "Write.", "dimension": "Brevity", "output": "some words", "strength": "subtle"}
 
 
@@ -87,6 +91,9 @@ CASES = {
     RubricJudge: (
         lambda: RubricJudge(criterion="Brevity", meaning="Short.", levels=list("abcde"), task="Write."), ROW,
     ),
+    PrometheusJudge: (
+        lambda: PrometheusJudge(criterion="Brevity", meaning="Short.", levels=list("abcde"), task="Write."), ROW,
+    ),
     GuidelineJudge: (lambda: GuidelineJudge(guideline="Shorter is better.", **RATED), ROW),
     ExampleJudge: (lambda: ExampleJudge(**RATED), ROW),
     GEval: (lambda: GEval(**STEPS, mode="sampled", n=2), ROW),
@@ -109,6 +116,7 @@ CASES = {
     AxesGenerator: (AxesGenerator, {"task": "t", "rating": "r", "liked": "l", "disliked": "d", "count": 1}),
     DimensionsGenerator: (DimensionsGenerator, {"task": "t", "rating": "r", "count": 1}),
     RubricGenerator: (RubricGenerator, {"task": "t", "criterion": "c"}),
+    CodeGenerator: (CodeGenerator, WRITING),
     StepsGenerator: (StepsGenerator, {"task": "t", "criterion": "c"}),
     DegradationStrategies: (DegradationStrategies, {"task": "t", "dimension": "d", "examples": "e"}),
     Worsen: (Worsen, {"strategies": [Strategy(name="Cut", description="Cut a word.")], **DAMAGE}),
@@ -122,7 +130,7 @@ CASES = {
 SAID = {
     "reasoning": "because", "reason": "because", "score": "4", "quality": CLASSES[3], "declines": "False",
     "changed": "other words", "names": [CARDS[1].name], "outputs": ["worse"], "steps": ["Count."],
-    "levels": list("abcde"), "possible": ["yes", "no"], "choice": "no",
+    "levels": list("abcde"), "source": "```\nx\n```", "possible": ["yes", "no"], "choice": "no",
     "axes": [{"name": "Brevity", "meaning": "Short."}], "strategies": [{"name": "Cut", "description": "Cut a word."}],
     "dimensions": [{"name": "Brevity", "meaning": "Short.", "weight": 100}],
     "ratings": [{"criterion": "Brevity", "reason": "because", "score": 4}],
@@ -131,6 +139,8 @@ SAID = {
 
 def answer(prompt):
     """Every field that is asked for, by its name alone."""
+    if prompt.endswith("###Feedback: "):
+        return "because [RESULT] 4"
     asked = re.findall(r"`\[\[ ## (\w+) ## \]\]`", prompt.rsplit("Respond with the corresponding output fields", 1)[-1])
     errors = {"critical": [], "major": [], "minor": []} if '"critical"' in prompt else {"major": [], "minor": []}
     return {name: errors if name == "errors" else SAID[name] for name in asked if name != "completed"}

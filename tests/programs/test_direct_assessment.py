@@ -18,8 +18,8 @@ from metricsmith.programs.judges.direct_assessment import CLASSES, KINDS, Direct
 from metricsmith.programs.judges.raters import ExampleJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.loading import load
-from metricsmith.programs.state import write_state
 from metricsmith.records import Scale, Status, Task
+from metricsmith.saving import write_state
 from metricsmith.scoring import score
 
 ROW = make_row("OUT", input="IN", references=["REF1", "REF2"], context="CTX")

@@ -16,7 +16,7 @@ from loopback import scripted
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import Composite, Metric, make_row
 from metricsmith.model_calls.calls import model_call
-from metricsmith.programs.generators import DimensionsGenerator, weighted
+from metricsmith.programs.generators.axes import DimensionsGenerator, weighted
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.loading import from_state, load
 from metricsmith.programs.state import write_state

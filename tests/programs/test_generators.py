@@ -11,7 +11,8 @@ from loopback import scripted
 from metricsmith.errors import JudgementFailed
 from metricsmith.metric import make_row
 from metricsmith.model_calls.limits import estimate_tokens
-from metricsmith.programs.generators import AxesGenerator, RubricGenerator, contrast, distinct, five
+from metricsmith.programs.generators.axes import AxesGenerator, contrast, distinct
+from metricsmith.programs.generators.rubrics import RubricGenerator, five
 from metricsmith.records import Scale, Task
 from metricsmith.signatures.generation import Axis
 from metricsmith.testing import GivenModel

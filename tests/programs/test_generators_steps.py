@@ -8,7 +8,7 @@ import dspy
 import pytest
 
 from metricsmith.errors import JudgementFailed
-from metricsmith.programs.generators import StepsGenerator
+from metricsmith.programs.generators.rubrics import StepsGenerator
 from metricsmith.testing import GivenModel
 
 

@@ -7,9 +7,10 @@ import pytest
 from metricsmith.metric import make_row
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.learned import has_learned, learned_from, mark_tuned, row_hash
+from metricsmith.programs.learned import has_learned, learned_from, mark_tuned
 from metricsmith.programs.loading import from_state, load
 from metricsmith.programs.state import write_state
+from metricsmith.saving import row_hash
 from saved import RATED, ROW, criterion, every_kind, induced
 
 LONG = "One two three four five six seven eight"  # words from which an output is known without its input

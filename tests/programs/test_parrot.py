@@ -15,8 +15,8 @@ from metricsmith.optimizers.specialist import Specialist
 from metricsmith.programs.judges.parrot import Parrot
 from metricsmith.programs.specialist.choosing import ExamplePolicy
 from metricsmith.programs.specialist.examples import judged
-from metricsmith.programs.state import write_state
 from metricsmith.records import ErrorSpan, Status
+from metricsmith.saving import write_state
 
 OUTPUT = "das Haus und das Haus"
 OTHER = "ein Haus, das steht"

@@ -15,13 +15,14 @@ from metricsmith.optimizers.tuning.methods import METHODS
 from metricsmith.programs import state
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.loading import load
+from metricsmith.programs.state import Saved
 from metricsmith.scoring import score
 from metricsmith.testing import GivenModel
 from rater_model import RaterModel, rated_rows
 from saved import ROW, answer, criterion, every_kind, write
 
 KINDS = every_kind()
-JUDGES = {name: judge for name, judge in KINDS.items() if hasattr(judge, "save")}
+JUDGES = {name: judge for name, judge in KINDS.items() if isinstance(judge, Saved)}
 TUNED = ("criterion_judge with examples", "direct_assessment with examples", "esa_judge with examples", "mqm_annotator",
          "geval_judge logprob", "choice_judge", "response_set_judge", "panel", "dna_eval", "repeated")  # fmt: skip
 ROWS = [

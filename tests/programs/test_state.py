@@ -7,9 +7,10 @@ import json
 import dspy
 import pytest
 
+from metricsmith import saving
 from metricsmith.errors import StateError
-from metricsmith.programs import state
-from metricsmith.programs.state import SCHEMA_VERSION, Settings, read_state, write_state
+from metricsmith.programs.state import Settings, read_state
+from metricsmith.saving import SCHEMA_VERSION, write_state
 
 
 class Holder(dspy.Module):
@@ -71,7 +72,7 @@ def test_a_reader_of_the_old_file_never_meets_the_new_one(tmp_path):
 
 
 def test_a_file_of_another_schema_version_is_refused_with_both_versions(tmp_path, monkeypatch):
-    monkeypatch.setattr(state, "SCHEMA_VERSION", 99)
+    monkeypatch.setattr(saving, "SCHEMA_VERSION", 99)
     write_state({"kind": "column", "name": "a"}, tmp_path / "m.json")
     monkeypatch.undo()
     with pytest.raises(StateError, match=f"schema version 99; this version reads {SCHEMA_VERSION}"):

@@ -11,10 +11,13 @@ import random
 import re
 import sys
 from collections import Counter
+from dataclasses import asdict
 
 import pytest
 
+from finetuning import trained_by_hand
 from loopback import serve
+from metricsmith.bank.models.finetuned import FinetunedMetric
 from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import content_hash
 from metricsmith.programs.judges.direct_assessment import DirectAssessment
@@ -22,8 +25,9 @@ from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.raters import ExampleJudge
 from metricsmith.programs.kinds import KINDS, OWN_KEYS
 from metricsmith.programs.loading import load
-from metricsmith.programs.state import write_state
 from metricsmith.records import Scale
+from metricsmith.sandbox.contract import LIMITS
+from metricsmith.saving import write_state
 from metricsmith.scoring import score
 from saved import LANGUAGES, ROW, answer, every_kind
 from saved import words as words_of
@@ -180,6 +184,18 @@ def same(file, state):
     return file == state or float(file) == state
 
 
+def lowered(value):
+    """A file's content as it is loaded: limits of code are at most ours."""
+    if isinstance(value, list):
+        return [lowered(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    most = asdict(LIMITS) if value.get("kind") == "code" else {}
+    parts = {key: lowered(part) for key, part in value.items()}
+    own = {name: min(limit, most[name]) for name, limit in parts.get("limits", {}).items()} if most else {}
+    return {**parts, "limits": own} if most else parts
+
+
 def flat(value):
     if isinstance(value, dict):
         for part in value.items():
@@ -214,6 +230,8 @@ def fuzz(metric, mutator, servers, ours, file):
     """Counts of the ways in which changed files of a metric ended."""
     chosen, counts = servers[0], Counter()
     write_state(metric.to_state(), file)
+    if isinstance(metric, FinetunedMetric):
+        metric.write_weights(file)
     original = json.loads(file.read_text("utf-8"))
     for _ in range(EACH):
         text = mutator.change(original)
@@ -226,18 +244,19 @@ def fuzz(metric, mutator, servers, ours, file):
             continue
         loaded = loaded_from(file)
         assert all((one.lm, one.config) == (None, {}) for one in predictors(loaded))
-        assert same({key: part for key, part in json.loads(text).items() if key not in OWN_KEYS}, loaded.to_state())
+        content = lowered(json.loads(text))
+        assert same({key: part for key, part in content.items() if key not in OWN_KEYS}, loaded.to_state())
         try:
             bodies = chosen.score(loaded)
-        except OptionError as problem:
+        except (NeedsError, OptionError) as problem:
             error = str(problem)
         if error:
-            assert "it must be set above 0.15" in error
+            assert "it must be set above 0.15" in error or "metricsmith bank fetch" in error
             assert not chosen.bodies
         else:
             check_requests(bodies, ours, loaded, text)
             assert CANARY not in json.dumps(bodies)
-        counts["too cold to repeat" if error else "scored"] += 1
+        counts["nothing to ask" if error else "scored"] += 1
     return counts
 
 
@@ -270,12 +289,12 @@ def test_changed_files_are_refused_in_words_or_score_where_and_as_the_user_said(
              "[[ ## score ## ]]", f"<<CUSTOM-TYPE-START-IDENTIFIER>>{picture}<<CUSTOM-TYPE-END-IDENTIFIER>>", "\ud800",
              "long " * 1_000, "long " * 250_000, "../../x", "openai/other", "rouge1_r", "classes", "none")  # fmt: skip
     found, changes = {}, Counter()
-    for name, metric in every_kind().items():
+    for name, metric in {**every_kind(), "finetuned": trained_by_hand()}.items():
         mutator = Mutator(f"{SEED} {name}", texts)
         found[name] = fuzz(metric, mutator, servers, ours, tmp_path / "metric.json")
         changes += mutator.changes
     total = sum(found.values(), Counter())
-    columns = ["scored", "too cold to repeat", *REASONS]
+    columns = ["scored", "nothing to ask", *REASONS]
     lines = [["kind", *columns], *([name, *(counts[one] for one in columns)] for name, counts in found.items())]
     lines.append(["all", *(total[one] for one in columns)])
     sys.stdout.write("".join(f"| {' | '.join(map(str, line))} |\n" for line in lines))

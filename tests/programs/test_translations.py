@@ -12,8 +12,9 @@ from loopback import serve
 from metricsmith.datasets.segments import read_translations
 from metricsmith.errors import ModelFailure
 from metricsmith.programs.judges.mqm import MQMJudge
-from metricsmith.programs.translations import judge_translations, recorded
+from metricsmith.programs.translations import _differences, judge_translations, recorded
 from metricsmith.records import Status
+from metricsmith.report.translations.record import SegmentScore
 from metricsmith.scoring import score
 from metricsmith.stats.resampling import group_mean_interval
 from reviser import DOCUMENTS, FILES, Reviser
@@ -103,3 +104,55 @@ def test_parts_are_the_runs_in_their_order(read):
     assert table.judgement(0, 0) == judge().verdict(parts, 0)
     with serve(Reviser()) as server:
         assert score([judge().judge], read.rows[:1], lm=server.lm(), progress=False).parts(0, 0) == []
+
+
+def lines(*systems, documents=8):
+    """Segments of systems with these scores, two in each document."""
+    return [
+        SegmentScore(f"{name}{n}", name, f"d{n // 2 % documents}", n, "s", "t", raw, None, None, "ok", "", (), 1, ())
+        for name, scores in systems
+        for n, raw in enumerate(scores)
+    ]
+
+
+def test_the_best_system_is_paired_with_each_other_on_the_segments_that_all_have():
+    # Of eight documents every one is 2 and 3 points better: of 256 ways to swap whole documents two are as extreme.
+    best, other = [-1.0, -2.0] * 8, [-3.0, -5.0] * 8
+    (found,) = _differences(lines(("b", other), ("a", best)), ["b", "a"])
+    assert (found.best, found.other, found.difference, found.segments, found.documents) == ("a", "b", 2.5, 16, 8)
+    assert found.p_document == pytest.approx(2 / 256, abs=0.006)
+    assert found.p_segment < 0.002  # 2 of 65,536
+    assert found.by_segment.low == group_mean_interval([2.0, 3.0] * 8).low > 0
+    (holed,) = _differences(lines(("a", best), ("b", [None, *other[1:]])), ["a", "b"])
+    assert (holed.segments, holed.difference) == (15, pytest.approx(38 / 15))
+
+
+def test_with_several_systems_p_values_allow_for_them_and_for_the_choice_of_the_best():
+    best, other, third = [-1.0, -2.0] * 8, [-2.0, -2.0, -0.5, -2.0] * 4, [-3.0, -4.0] * 8
+    two = _differences(lines(("a", best), ("b", other)), ["a", "b"])[0]
+    three = _differences(lines(("a", best), ("b", other), ("c", third)), ["a", "b", "c"])
+    assert [line.other for line in three] == ["b", "c"]  # nearest first
+    # Holm takes the larger of two as it is; times half of three systems.
+    assert three[0].p_document == pytest.approx(min(1.0, 1.5 * two.p_document), abs=0.05)
+    assert three[1].p_document == pytest.approx(2 * 1.5 * 2 / 256, abs=0.02)
+
+
+def test_one_document_is_not_paired_by_document_and_nothing_shared_is_not_compared():
+    scores = [-1.0, -2.0] * 8
+    (found,) = _differences(lines(("a", scores), ("b", [x - 1 - x % 2 for x in scores]), documents=1), ["a", "b"])
+    assert math.isnan(found.p_document)
+    assert math.isnan(found.by_document.low)
+    assert found.better_by_segment
+    assert not found.better  # on 16 segments
+    assert _differences(lines(("a", [None, -1.0]), ("b", [-1.0, None])), ["a", "b"]) == []
+    assert _differences(lines(("a", scores)), ["a"]) == []
+
+
+def test_equal_systems_are_seldom_told_apart():
+    # 5 % are allowed; 200 runs of 20 documents of a made-up kind, where segments of a document are alike.
+    random = np.random.default_rng(0)
+    found = []
+    for _ in range(200):
+        systems = [(name, -random.gamma(0.5, 4, 40) - np.repeat(random.gamma(1, 1, 20), 2)) for name in "ab"]
+        found += _differences(lines(*systems, documents=20), ["a", "b"])
+    assert 0 < sum(line.better for line in found) <= 18

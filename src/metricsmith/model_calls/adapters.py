@@ -33,6 +33,7 @@ __all__ = [
     "Replay",
     "adapter_in_force",
     "adapter_name",
+    "in_form",
     "messages_of",
     "reading_exactly",
 ]
@@ -83,18 +84,32 @@ def _chosen() -> Any:
     return adapter.chosen if isinstance(adapter, Reader | Replay) else adapter
 
 
-def messages_of(signature: type[dspy.Signature], demos: list[Any], inputs: dict[str, Any]) -> list[dict[str, Any]]:
-    """The messages of a request as the adapter in force writes them."""
-    messages: list[dict[str, Any]] = Exact.like(adapter_in_force()).format(signature, demos, inputs)
+def messages_of(
+    signature: type[dspy.Signature], demos: list[Any], inputs: dict[str, Any], form: dspy.Adapter | None = None
+) -> list[dict[str, Any]]:
+    """The messages of a request as `form` writes them, or the adapter in force."""
+    messages: list[dict[str, Any]] = Exact.like(form or adapter_in_force()).format(signature, demos, inputs)
     return messages
 
 
-def reading_exactly() -> AbstractContextManager[Any]:
-    """Make the adapter in force read exactly for a block; one that asks a model of its own stays as it is."""
-    if isinstance(dspy.settings.adapter, Reader | Replay):
+def in_form(form: dspy.Adapter | None) -> AbstractContextManager[Any]:
+    """Put the one form that a model knows in force for a block; None leaves the adapter that is."""
+    return nullcontext() if form is None else dspy.context(adapter=form)
+
+
+def reading_exactly(form: dspy.Adapter | None = None) -> AbstractContextManager[Any]:
+    """Make the adapter in force, or in its place `form`, read exactly for a block.
+
+    An adapter in force that asks a model of its own stays as it is. In a call that is counted, the request adapter
+    goes on under `form`.
+    """
+    now = dspy.settings.adapter
+    if isinstance(now, Replay) or (isinstance(now, Reader) and form is None):
         return nullcontext()
+    if isinstance(now, RequestAdapter):
+        return dspy.context(adapter=now.under(form))  # type: ignore[no-any-return]
     try:
-        adapter = adapter_in_force()
+        adapter = form or adapter_in_force()
     except OptionError:
         return nullcontext()
     return dspy.context(adapter=Exact.like(adapter))  # type: ignore[no-any-return]
@@ -229,6 +244,12 @@ class RequestAdapter(Exact):
         adapter.lm, adapter.private, adapter.meter, adapter.repair, adapter.asked = lm, private, meter, repair, []
         lm.through = meter
         return adapter
+
+    def under(self, form: Any) -> Self:
+        """The same request adapter with another form: both are one in all that they know and note."""
+        other: Self = type(self).__mro__[1].like(form)  # type: ignore[attr-defined]
+        other.__dict__ = self.__dict__
+        return other
 
     def __call__(
         self,

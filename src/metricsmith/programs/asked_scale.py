@@ -11,7 +11,7 @@ from metricsmith.errors import DataError
 from metricsmith.records import Scale
 from metricsmith.stats.regression.calibration import IsotonicMap
 
-__all__ = ["Asked", "asked_note", "asked_scale", "mid_rank_points", "nearest_points", "rating_map"]
+__all__ = ["Asked", "asked_note", "asked_scale", "mid_rank_points", "nearest_points", "rating_map", "scale_words"]
 
 FloatArray = NDArray[np.float64]
 MOST_POINTS = 11  # of a scale whose every point people tell from the next: 0 to 10
@@ -82,6 +82,20 @@ def asked_scale(scale: Scale) -> Asked:
             if step is not None and scale.width / step < MOST_POINTS and (scale.width / step).is_integer():
                 return Asked(replace(scale, step=step))
     return Asked(Scale(1, len(FIFTHS), 1), FIFTHS)
+
+
+def scale_words(scale: Scale) -> str:
+    """The numbers of a scale and its ends as a judge is told them.
+
+    Examples
+    --------
+    >>> scale_words(Scale(0, 10, 1)), scale_words(Scale(0, 100, higher_is_better=False))
+    ('a whole number from 0 to 10; 0 is worst, 10 is best', 'a number from 0 to 100; 100 is worst, 0 is best')
+    """
+    worst, best = (scale.low, scale.high) if scale.higher_is_better else (scale.high, scale.low)
+    steps = f" in steps of {scale.step:g}" if scale.step not in (None, 1) else ""
+    whole = "whole " if scale.step == 1 else ""
+    return f"a {whole}number from {scale}{steps}; {worst:g} is worst, {best:g} is best"
 
 
 def nearest_points(ratings: ArrayLike, scale: Scale) -> FloatArray:

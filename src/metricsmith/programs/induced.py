@@ -14,14 +14,19 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.bank.code import code_listed
+from metricsmith.bank.models.trained import file_name
 from metricsmith.bank.weighted import named_function
 from metricsmith.errors import StateError
+from metricsmith.formats import points
 from metricsmith.metric import Explanation, Metric, Part, content_hash
 from metricsmith.model_calls.adapters import adapter_name
 from metricsmith.programs.judges.base import MetricProgram
 from metricsmith.programs.state import Settings, other_model, state_parts
 from metricsmith.records import COSTS, Judgement, MetricCard, Output, Scale, Status, Task, Usage
+from metricsmith.report.blocks import Heading, Paragraph, TextTable
 from metricsmith.report.induction.record import RunRecord
+from metricsmith.report.render import render_brief
 from metricsmith.scoring import ScoreTable, score
 from metricsmith.stats.regression import LinearCombination
 
@@ -139,11 +144,13 @@ class InducedMetric(MetricProgram):
     def card(self) -> MetricCard:
         """A card made from the components' cards."""
         cards, combination = [component.card for component in self.components], self.combination
+        teacher = self.made_with.get("imitates")
+        imitates = f" It imitates {teacher} and never had people's ratings." if teacher else ""
         terms = [f"{weight:+.4g} * {name}" for name, weight in zip(combination.names, combination.weights, strict=True)]
         return MetricCard(
             name=f"Induced metric for {self.task.target}",
             kind="induced",
-            summary=f"Predicts {self.task.target} ({self.task.scale}) from {len(cards)} components.",
+            summary=f"Predicts {self.task.target} ({self.task.scale}) from {len(cards)} components.{imitates}",
             formula=f"{combination.intercept:.4g} {' '.join(terms)}, each column transformed to mean 0 and variance 1",
             outputs=(self.output,),
             needs=tuple(sorted({need for card in cards for need in card.needs})),
@@ -276,6 +283,15 @@ class InducedMetric(MetricProgram):
         feedback = "\n".join(str(part) for part in [*costly, *absent])
         return Judgement(self.name, raw, self.task.scale.unit(raw), feedback, run=run, usage=usage)
 
+    def _repr_html_(self) -> str:
+        """The report in short, or without a record, as after loading, the components with their weights."""
+        if self.record is not None:
+            return self.record._repr_html_()
+        weights = zip(self.components, self.combination.weights, strict=True)
+        rows = [(one.name, points(weight, self.task.scale.width, signed=True)) for one, weight in weights]
+        table = TextTable(("component", "rating points"), rows)
+        return render_brief([Heading(self.card.name), Paragraph(self.card.summary), table], self.settings.signature)
+
     def __repr__(self) -> str:
         names = ", ".join(component.name for component in self.components)
         return f"InducedMetric({self.task.target} from {names or 'its mean alone'})"
@@ -286,7 +302,7 @@ class InducedMetric(MetricProgram):
 
     @property
     def demands(self) -> list[str]:
-        """Sentences on the columns and functions that the components need besides the texts of a row."""
+        """Sentences on what the components need besides the texts of a row: columns, functions, the sandbox."""
         states = [part for _, part in state_parts(self.to_state())]
         columns, functions = (
             list(dict.fromkeys(part["name"] for part in states if part["kind"] == kind))
@@ -301,13 +317,16 @@ class InducedMetric(MetricProgram):
                 f"the metric calls the Python functions {', '.join(functions)}, which no file holds: whoever loads it "
                 "hands them over, metricsmith.load(path, functions={...})"
             )
-        return said
+        return [*said, *code_listed(states)]
 
     def save(self, path: str | PathLike[str], **dspy_options: Any) -> None:
         """Write one JSON that `metricsmith.load` reads, as `Saved.save` does, and say what it does not hold."""
         super().save(path, **dspy_options)
         for said in self.demands:
             notes.warning("%s", said)
+        states = [part for _, part in state_parts(self.to_state())]
+        if learned := list(dict.fromkeys(file_name(part["weights"]) for part in states if part["kind"] == "finetuned")):
+            notes.warning("the metric rests on learned weights: keep its file and %s in one folder", ", ".join(learned))
 
     def to_state(self) -> dict[str, Any]:
         """Everything that the scores depend on, the language model aside."""

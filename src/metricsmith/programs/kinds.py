@@ -8,7 +8,7 @@ limit of its own where its files are larger.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +16,10 @@ import dspy
 
 from metricsmith.bank.base import Family
 from metricsmith.bank.catalogue import full_bank
+from metricsmith.bank.code import CodeMetric
+from metricsmith.bank.models.finetuned import ENCODERS, METHODS, FinetunedMetric
 from metricsmith.bank.models.spec import ModelSpec
+from metricsmith.bank.models.trained import file_name
 from metricsmith.bank.weighted import named_function, saved_family
 from metricsmith.errors import OptionError, StateError
 from metricsmith.model_calls.adapters import ADAPTER_NAMES
@@ -48,6 +51,9 @@ from metricsmith.programs.schema import (
 )  # fmt: skip
 from metricsmith.programs.specialist.choosing import ALLOWED
 from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples
+from metricsmith.records import Scale, Task
+from metricsmith.sandbox.contract import LIMITS
+from metricsmith.sandbox.subset import LARGEST_SOURCE
 from metricsmith.stats.regression import LinearCombination
 
 __all__ = [
@@ -106,13 +112,21 @@ def _without_code(family: Family, state: Mapping[str, Any]) -> Family:
 def _weights(family: Family, model: ModelSpec) -> Check:
     """All that a file says of weights: names and settings of a fixed table, nothing of which is followed."""
     settings = {name: text(NAME, 1) if name == "entities" else one_of(*values) for name, values in model.choices}
-    return made(
-        keys(
-            id=text(NAME), revision=text(NAME), layer=maybe(number(1, ITEMS, whole=True)), tokenizer=text(NAME),
-            dtype=text(NAME), options=keys(settings), weights=text(64, 64),
-        ),
-        lambda state: _without_code(family, {"model": state}),
+    return made(_model(settings), lambda state: _without_code(family, {"model": state}))
+
+
+def _model(settings: Checks) -> Check:
+    return keys(
+        id=text(NAME), revision=text(NAME), layer=maybe(number(1, ITEMS, whole=True)), tokenizer=text(NAME),
+        dtype=text(NAME), options=keys(settings), weights=text(64, 64),
     )  # fmt: skip
+
+
+def _trained(state: Mapping[str, Any]) -> None:
+    """Build all of a trained metric but its weights, of which a file has the hash alone."""
+    file_name(state["weights"])
+    encoder = ENCODERS[state["encoder"]].with_state(state["model"])
+    FinetunedMetric(Task("", "", Scale(0, 1)), state["method"], encoder, state["settings"], state["seed"])
 
 
 def _output(value: Mapping[str, Any]) -> None:
@@ -125,16 +139,23 @@ def _output(value: Mapping[str, Any]) -> None:
 
 
 LEARNED = list_of(text(NAME), NUMBERS)
-MADE_WITH = keys({"model": text(NAME), "learned_from": LEARNED})  # provenance: it is compared, and changes no score
+# Provenance: it is compared or shown, and changes no score.
+MADE_WITH = keys({"model": text(NAME), "learned_from": LEARNED, "imitates": text(NAME)})
 END = maybe(number())
-FUNCTION = keys(  # the name of code that the file does not hold
-    name=text(NAME, 1), hidden=list_of(text(NAME)),
-    output=made(keys(low=END, high=END, half=maybe(number(0)), higher_is_better=FLAG), _output),
+RANGE = made(keys(low=END, high=END, half=maybe(number(0)), higher_is_better=FLAG), _output)
+FUNCTION = keys(name=text(NAME, 1), hidden=list_of(text(NAME)), output=RANGE)  # of code that the file does not hold
+USE = {one.name: number(0, whole=isinstance(getattr(LIMITS, one.name), int)) for one in fields(LIMITS)}
+CODE = made(  # the one kind whose file holds source text: it is parsed here and run by the sandbox alone
+    keys(
+        name=text(NAME, 1), meaning=text(), source=text(LARGEST_SOURCE, 1), function=text(NAME, 1), limits=keys(USE),
+        output=RANGE,
+    ),
+    CodeMetric.from_state,
 )  # fmt: skip
 COLUMN, COLUMNS = maybe(text(NAME)), list_of(text(NAME))
 READING = {
     "output": COLUMN, "inputs": COLUMNS, "reference": COLUMNS, "context": COLUMN, "metric_columns": COLUMNS,
-    "id": COLUMN, "group": COLUMN,
+    "id": COLUMN, "group": COLUMN, "levels": COLUMNS, "usual": keys({"id": COLUMN, "group": COLUMN, "system": COLUMN}),
 }  # fmt: skip
 TRANSFORMS = {
     "z_score": keys(kind=text(), mean=number(), sd=_spread),
@@ -143,9 +164,19 @@ TRANSFORMS = {
 COMBINED = keys(
     name=text(NAME), index=number(0, NUMBERS, whole=True), weight=number(), transform=by_value("kind", TRANSFORMS)
 )
+TASK = keys(description=text(), target=text(NAME), scale=SCALE)
+FINETUNED = made(
+    keys(
+        {"made_with": MADE_WITH},
+        name=text(NAME, 1), task=TASK, method=one_of(*METHODS), settings=entries(number(), ITEMS, text(NAME)),
+        seed=number(0, whole=True), encoder=one_of(*ENCODERS), model=_model({}), centre=number(), spread=_spread,
+        rows=number(2, NUMBERS, whole=True), groups=number(2, NUMBERS, whole=True), weights=text(64, 64),
+    ),
+    _trained,
+)  # fmt: skip
 INDUCED = keys(
     {"made_with": MADE_WITH, "adapter": one_of(*ADAPTER_NAMES)},
-    task=keys(description=text(), target=text(NAME), scale=SCALE),
+    task=TASK,
     combination=made(keys(intercept=number(), columns=list_of(COMBINED)), LinearCombination.from_dict),
     best=list_of(number()), signature=text(), reading=keys(READING), components=list_of(nested()),
 )  # fmt: skip
@@ -223,7 +254,9 @@ KINDS: Mapping[str, Kind] = {
     "induced": Kind(same_length(INDUCED, "best", "components"), 50),
     "bank": Kind(_bank, 50),
     "callable": Kind(FUNCTION),
+    "code": Kind(CODE),
     "column": Kind(keys(name=text(NAME))),
+    "finetuned": Kind(FINETUNED, 50),
     "history": Kind(HISTORY, HISTORY_MEGABYTES),
     **{kind: Kind(_by_class(kind)) for kind in JUDGES},
     "rating_sheet_key": Kind(

@@ -11,25 +11,11 @@ from collections.abc import Iterable
 
 import dspy
 
-from metricsmith.metric import Metric, content_hash, row_text
+from metricsmith.metric import Metric
 from metricsmith.programs.state import Saved, state_parts
+from metricsmith.saving import row_hash
 
-__all__ = ["has_learned", "learned_from", "mark_learned", "mark_tuned", "row_hash"]
-
-LONG = 8  # words from which an output is known by itself; a shorter one may answer many inputs
-
-
-def row_hash(row: dspy.Example) -> str:
-    """16 hex digits by which a row is known again: of its output, of a short one with its input; blanks do not count.
-
-    References, context and the names of columns play no part: a judge may have been tuned on another table. Empty for a
-    row without output.
-    """
-    if not row.get("output"):
-        return ""
-    text = row_text(row)
-    words = text.output.split()
-    return content_hash("learned", words, [] if len(words) >= LONG else text.input.split())
+__all__ = ["has_learned", "learned_from", "mark_learned", "mark_tuned"]
 
 
 def mark_learned(metric: Saved, rows: Iterable[dspy.Example]) -> None:
@@ -54,7 +40,7 @@ def has_learned(metric: Metric) -> bool:
     """True if a metric shows that it learned from rated rows, named in its state or not.
 
     Examples in its prompt, another instruction than its family's, and a map to ratings show it, and so does every
-    induced metric.
+    induced or finetuned metric.
     """
     states = [part for _, part in state_parts(metric.to_state())]
     modules = [part["state"] for part in states if "state" in part]
@@ -63,4 +49,4 @@ def has_learned(metric: Metric) -> bool:
         len(module["judge"]["demos"]) > bool(module["settings"].get("worked_example")) or "map" in module["settings"]
         for module in modules
     )
-    return bool(shown or metric.card.instruction or any(part["kind"] == "induced" for part in states))
+    return bool(shown or metric.card.instruction or any(part["kind"] in ("finetuned", "induced") for part in states))

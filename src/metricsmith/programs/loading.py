@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -10,8 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metricsmith.bank.base import BankMetric
+from metricsmith.bank.code import CodeMetric, code_listed
 from metricsmith.bank.column import ColumnMetric
-from metricsmith.bank.weighted import model_name, named_function, saved_family
+from metricsmith.bank.models.finetuned import FinetunedMetric
+from metricsmith.bank.models.trained import read_weights
+from metricsmith.bank.weighted import named_function, place_name, saved_family
 from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric
@@ -20,27 +25,32 @@ from metricsmith.programs.judges.members import join_askers
 from metricsmith.programs.kinds import METRICS, check_state, families
 from metricsmith.programs.state import read_state, state_parts
 from metricsmith.records import Scale, Task
+from metricsmith.saving import metric_file
 from metricsmith.scoring.callables import CallableMetric
 from metricsmith.stats.regression import LinearCombination
 
 __all__ = ["from_state", "load"]
+
+notes = logging.getLogger("metricsmith.notes")  # shown on the terminal, each once
 
 Functions = Mapping[str, Callable[..., Any]]
 Places = Mapping[str, str | PathLike[str]]
 
 
 class Given(NamedTuple):
-    """The parts of metrics that no file holds: functions by name, and by metric the place of its weights."""
+    """The parts of metrics that a state lacks: functions by name, places of published weights, learned ones by hash."""
 
     functions: Functions = MappingProxyType({})
     local: Mapping[str, str] = MappingProxyType({})
+    learned: Mapping[str, bytes] = MappingProxyType({})
 
 
 def load(path: str | PathLike[str], *, functions: Functions | None = None, local: Places | None = None) -> Any:
     """Build the metric that a ``save`` of ours or ``metricsmith induce`` wrote; its scores are identical.
 
     The file is checked as a whole before anything is built, and can do nothing but score: it names no model, address,
-    request setting or file that anybody follows. docs/reliability.md has the limits.
+    request setting or file that anybody follows. docs/reliability.md has the limits. Code components are listed in the
+    log, and not run: scoring does that, in the sandbox.
 
     Parameters
     ----------
@@ -48,21 +58,23 @@ def load(path: str | PathLike[str], *, functions: Functions | None = None, local
         A JSON file, or a folder with a ``metric.json``.
     functions : mapping of str to callable, optional
         The functions among the metric's components, and SummaQA's finders of entities, by the names that the file has
-        for them: a file holds no code, and nothing is imported for it. Others than these are not used.
+        for them: a file holds no code of theirs, and nothing is imported for it. Others than these are not used.
     local : mapping of str to path, optional
-        Where the weights of bank metrics lie, by the metric's name; others are looked for in the hub's cache. They are
-        not needed to load: scoring refuses weights that are not here, or others than those the metric was made with.
+        Where the weights of bank metrics lie, by the metric's name, and those of trained metrics' encoders, by theirs;
+        others are looked for in the hub's cache. They are not needed to load: scoring refuses weights that are not
+        here, or others than those the metric was made with.
 
     Returns
     -------
-    InducedMetric, Judge, Panel, BankMetric, ColumnMetric or CallableMetric
+    InducedMetric, Judge, Panel, BankMetric, FinetunedMetric, ColumnMetric, CallableMetric or CodeMetric
         Judges come without a language model: pass ``lm=`` to `score`, or have one in force.
 
     Raises
     ------
     StateError
         If the file cannot be read, was changed by hand, is of another schema version, or holds anything that its kind
-        does not allow; the message has the path inside the file.
+        does not allow; the message has the path inside the file. Also if the weights that a trained metric learned do
+        not lie beside the file, as ``<sha256>.safetensors``, or are not what their name says.
     NeedsError
         If the metric rests on a function that `functions` lacks; the message has the line of Python to write.
     OptionError
@@ -85,17 +97,27 @@ def load(path: str | PathLike[str], *, functions: Functions | None = None, local
     for name, function in given.items():
         if name not in finders or not callable(function):
             CallableMetric.of(function)
-    places = {model_name(name): str(place) for name, place in (local or {}).items()}
+    places = {place_name(name): str(place) for name, place in (local or {}).items()}
+    hashes = {part["weights"] for part in parts if part["kind"] == "finetuned"}
     try:
-        return _built(content, "", Given(given, places))
+        learned = {digest: read_weights(metric_file(path).parent, digest) for digest in sorted(hashes)}
+        metric = _built(content, "", Given(given, places, learned))
     except StateError as problem:
         raise StateError(f"{path}: {problem}") from problem
+    for said in code_listed(parts):
+        notes.warning("%s", said)
+    return metric
 
 
-def from_state(state: Mapping[str, Any], functions: Functions | None = None) -> Metric:
-    """Build a metric from its `to_state`, which is checked as a file is; `functions` as for `load`."""
+def from_state(
+    state: Mapping[str, Any], functions: Functions | None = None, learned: Mapping[str, bytes] | None = None
+) -> Metric:
+    """Build a metric from its `to_state`, which is checked as a file is; `functions` as for `load`.
+
+    `learned` has what trained metrics among its parts learned, `FinetunedMetric.trained.content` by ``.digest``.
+    """
     check_state(state)
-    metric: Metric = _built(state, "", Given(functions or {}))
+    metric: Metric = _built(state, "", Given(functions or {}, learned=learned or {}))
     return metric
 
 
@@ -150,6 +172,15 @@ def _code(name: str, given: Given) -> Callable[..., Any]:
     return given.functions[name]
 
 
+def _code_metric(state: Mapping[str, Any], _: str, __: Given) -> Metric:
+    metric, given = CodeMetric.from_state(state), state["limits"]
+    own = asdict(metric.limits)
+    lowered = [f"{name} from {given[name]} to {own[name]}" for name in own if given.get(name, own[name]) != own[name]]
+    if lowered:
+        notes.warning("%s: limits of its file are lowered to ours: %s", metric.name, ", ".join(lowered))
+    return metric
+
+
 def _bank(state: Mapping[str, Any], _: str, given: Given) -> Metric:
     known = families()[state["name"]]
     place = given.local.get(known.model.name, "") if known.model else ""
@@ -157,11 +188,23 @@ def _bank(state: Mapping[str, Any], _: str, given: Given) -> Metric:
     return BankMetric(saved_family(known, state, place, finder), state["name"], state.get("statistics"))
 
 
+def _finetuned(state: Mapping[str, Any], path: str, given: Given) -> Metric:
+    if state["weights"] not in given.learned:
+        raise StateError(
+            f"{path or 'the state'}: a state holds the hash of learned weights alone: load the metric's file, or pass "
+            "learned={metric.trained.digest: metric.trained.content}"
+        )
+    place = given.local.get(state["encoder"], "")
+    return FinetunedMetric.from_state(state, given.learned[state["weights"]], place)
+
+
 _READERS: dict[str, Callable[[Mapping[str, Any], str, Given], Any]] = {
     "induced": _induced,
     "bank": _bank,
     "callable": _function,
+    "code": _code_metric,
     "column": lambda state, *_: ColumnMetric(state["name"]),
+    "finetuned": _finetuned,
     "mqm_judge": _repeated,
     "repeated": _repeated,
 }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from os import PathLike
@@ -21,22 +20,21 @@ from typing import Any
 import dspy
 from dspy.predict.parameter import Parameter
 
+from metricsmith.bank.models.finetuned import FinetunedMetric
 from metricsmith.errors import StateError
 from metricsmith.metric import content_hash, marked_anew
 from metricsmith.programs.kinds import DEEPEST, LARGEST_FILE, LARGEST_PLAIN, OWN_KEYS, check_file
 from metricsmith.programs.schema import predictor
 from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples
+from metricsmith.saving import SCHEMA_VERSION, metric_file, state_hash, write_state
 from metricsmith.scoring.plan import as_before
-from metricsmith.version import __version__
 
 __all__ = [
-    "SCHEMA_VERSION", "Saved", "Settings", "module_fingerprint", "module_state", "other_model", "prompt_version",
-    "read_state", "state_parts", "write_state",
+    "Saved", "Settings", "module_fingerprint", "module_state", "other_model", "prompt_version",
+    "read_state", "state_parts",
 ]  # fmt: skip
 
-SCHEMA_VERSION = 1
 PROMPT_VERSION = 2  # raise it when the way that texts are shown changes, so that fingerprints change too
-METRIC_FILE = "metric.json"  # in a folder
 MOST_DIGITS = 400
 _log = logging.getLogger(__name__)
 _compared: set[tuple[str, str]] = set()  # models that were told apart already
@@ -124,8 +122,9 @@ class Saved(dspy.Module):  # type: ignore[misc]
     ----------
     made_with : dict of str to Any
         Provenance: under ``model`` the name of the model that a metric was induced with, or was set to when it was
-        saved; under ``learned_from`` hashes of the rated rows that it learned from (`metricsmith.programs.learned`).
-        It is compared, never used, and in no fingerprint.
+        saved; under ``learned_from`` hashes of the rated rows that it learned from (`metricsmith.programs.learned`);
+        under ``imitates`` the metric whose scores stood in for ratings (`metricsmith.tuning.distil`). It is compared or
+        shown, never used, and in no fingerprint.
     """
 
     made_with: Mapping[str, Any] = MappingProxyType({})
@@ -143,6 +142,8 @@ class Saved(dspy.Module):  # type: ignore[misc]
     def save(self, path: str | PathLike[str], **dspy_options: Any) -> None:
         """Write one JSON that `metricsmith.load` reads; with options, or where `path` ends in .pkl, DSPy's own save.
 
+        The weights of trained metrics among its components lie beside it, each as ``<sha256>.safetensors``.
+
         Parameters
         ----------
         path : path
@@ -151,6 +152,8 @@ class Saved(dspy.Module):  # type: ignore[misc]
         if dspy_options or Path(path).suffix == ".pkl":
             super().save(path, **dspy_options)
         else:
+            for part in _trained_parts(self):
+                part.write_weights(path)
             write_state(self.to_state(), path)
 
     def load(self, path: str | PathLike[str], **dspy_options: Any) -> None:
@@ -164,7 +167,7 @@ class Saved(dspy.Module):  # type: ignore[misc]
         if dspy_options or Path(path).suffix == ".pkl":
             super().load(path, **dspy_options)
             return
-        content = _parsed(_metric_file(path))[0]
+        content = _parsed(metric_file(path))[0]
         if "kind" not in content and "metadata" in content:  # DSPy's own form, which versions before this one wrote
             for name, own in self.named_predictors():
                 predictor(own.signature)(content.get(name), name)
@@ -183,6 +186,13 @@ class Saved(dspy.Module):  # type: ignore[misc]
             module.made_with = part.get("made_with", {})
 
 
+def _trained_parts(metric: Any) -> Iterator[FinetunedMetric]:
+    if isinstance(metric, FinetunedMetric):
+        yield metric
+    for part in getattr(metric, "components", ()):
+        yield from _trained_parts(part)
+
+
 def state_parts(state: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
     """A metric's state and those of its parts, each under the beginning of its parameters' names."""
     yield place, state
@@ -196,7 +206,7 @@ def state_parts(state: Mapping[str, Any], place: str = "") -> Iterator[tuple[str
 
 def _build(state: Mapping[str, Any]) -> Any:
     """The part of a state that must be equal for one metric to take another's: the kind, and all without parameters."""
-    return state if state["kind"] in ("bank", "callable", "column") else state["kind"]
+    return state if state["kind"] in ("bank", "callable", "code", "column", "finetuned") else state["kind"]
 
 
 def _own(state: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -224,16 +234,6 @@ def other_model(metric: Saved, own: Any = None) -> str:
     return note
 
 
-def write_state(state: Mapping[str, Any], path: str | PathLike[str]) -> None:
-    """Write a state with schema version and hash as one JSON file, whole or not at all."""
-    content = {"schema_version": SCHEMA_VERSION, "versions": {"metricsmith": __version__}, **state}
-    content["hash"] = _hash(content)
-    target = _metric_file(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False), "utf-8")
-    temporary.replace(target)
-
-
 def read_state(path: str | PathLike[str], kind: str = "", called: str = "") -> dict[str, Any]:
     """Read what `write_state` wrote, in a file or a folder's metric.json, and check it against its kind's row.
 
@@ -249,7 +249,7 @@ def read_state(path: str | PathLike[str], kind: str = "", called: str = "") -> d
         If the file cannot be read, is of another schema version, does not match its hash, or holds anything that
         `metricsmith.programs.schema` does not allow, with the path of that in the file.
     """
-    source = _metric_file(path)
+    source = metric_file(path)
     content, size = _parsed(source)
     if "kind" not in content:
         raise StateError(
@@ -260,7 +260,7 @@ def read_state(path: str | PathLike[str], kind: str = "", called: str = "") -> d
         raise StateError(
             f"{source} has schema version {content.get('schema_version')!r:.60}; this version reads {SCHEMA_VERSION}"
         )
-    if content.get("hash") != _hash(content):
+    if content.get("hash") != state_hash(content):
         raise StateError(f"{source} does not match its own hash: it was cut off or changed; induce the metric again")
     if kind and content["kind"] != kind:
         raise StateError(f"{source} holds a {content['kind']!r:.60}, not {called}")
@@ -269,11 +269,6 @@ def read_state(path: str | PathLike[str], kind: str = "", called: str = "") -> d
     except StateError as problem:
         raise StateError(f"{source}: {problem}") from problem
     return content
-
-
-def _metric_file(path: str | PathLike[str]) -> Path:
-    source = Path(path)
-    return source / METRIC_FILE if source.is_dir() else source
 
 
 def _parsed(source: Path) -> tuple[dict[str, Any], int]:
@@ -325,7 +320,3 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         raise ValueError("a key stands twice in one object")
     return members
-
-
-def _hash(content: Mapping[str, Any]) -> str:
-    return content_hash({key: value for key, value in content.items() if key != "hash"})

@@ -13,23 +13,25 @@ import numpy as np
 
 from metricsmith.datasets.segments import Translations
 from metricsmith.errors import OptionError
+from metricsmith.formats import count
 from metricsmith.metric import content_hash
 from metricsmith.model_calls.adapters import adapter_in_force
 from metricsmith.model_calls.models import form_identity, identity, using
 from metricsmith.programs.judges.mqm import MQMJudge
 from metricsmith.programs.judges.repeated import numbers_of
 from metricsmith.records import Judgement, Usage
-from metricsmith.report.formats import count
-from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
+from metricsmith.report.translations.record import MeanScore, SegmentScore, SystemDifference, TranslationRecord
 from metricsmith.scoring import Budget, Concurrency, ScoreTable, estimate, score
 from metricsmith.scoring.plan import model_of
 from metricsmith.scoring.table import tally
 from metricsmith.stats.aggregation import AGGREGATES, half_width
-from metricsmith.stats.resampling import group_mean_interval, measured_coverage
+from metricsmith.stats.resampling import group_mean_interval, holm, measured_coverage, paired_permutation_test
 from metricsmith.store import Store
 from metricsmith.version import __version__
 
 __all__ = ["judge_translations", "recorded"]
+
+DRAWS = 1000  # of a test of two systems, times the number of systems: adjusted p-values are that much larger
 
 
 def judge_translations(
@@ -108,6 +110,8 @@ def recorded(
         signature=_signature(judge, translations),
         warnings=tuple(_warnings(segments, systems, runs)),
         notes=translations.notes,
+        differences=tuple(_differences(segments, [line.system for line in systems if line.segments])),
+        metric=judge.name,
     )
 
 
@@ -156,6 +160,40 @@ def _mean(lines: Sequence[SegmentScore], system: str, document: str = "") -> Mea
         missing=len(lines) - len(scored),
         groups=len(set(groups)),
     )
+
+
+def _differences(segments: Sequence[SegmentScore], systems: Sequence[str]) -> list[SystemDifference]:
+    """The best of these systems beside each other one; see `SystemDifference`."""
+    raw = {(line.system, line.document, line.segment): line.raw for line in segments if line.raw is not None}
+    places = dict.fromkeys((line.document, line.segment) for line in segments)
+    shared = [place for place in places if all((system, *place) in raw for system in systems)]
+    if len(systems) < 2 or not shared:
+        return []
+    numbers = {system: np.array([raw[(system, *place)] for place in shared]) for system in systems}
+    best, *others = sorted(systems, key=lambda system: -numbers[system].mean())
+    documents = [document for document, _ in shared]
+    several = len(set(documents)) > 1
+
+    def adjusted(groups: Sequence[str] | None) -> list[float]:
+        tests = [
+            paired_permutation_test(
+                lambda scores: scores.mean(axis=-1), numbers[best], numbers[other], groups=groups,
+                permutations=DRAWS * len(systems), batched=True, standardize=False,
+            )
+            for other in others
+        ]  # fmt: skip
+        return np.minimum(holm([test.p_value for test in tests]) * len(systems) / 2, 1.0).tolist()  # type: ignore[no-any-return]
+
+    by_document = adjusted(documents) if several else [math.nan] * len(others)
+    return [
+        SystemDifference(
+            best=best, other=other, difference=float(apart.mean()), segments=len(shared), documents=len(set(documents)),
+            by_segment=group_mean_interval(apart), by_document=group_mean_interval(apart, documents),
+            p_segment=p_segment, p_document=p_document,
+        )
+        for other, p_segment, p_document in zip(others, adjusted(None), by_document, strict=True)
+        for apart in [numbers[best] - numbers[other]]
+    ]  # fmt: skip
 
 
 def _warnings(

@@ -10,7 +10,8 @@ import pydantic
 from metricsmith.signatures.base import ReviewedWork
 
 __all__ = [
-    "JudgeByExamples", "JudgeByGuideline", "JudgeBySteps", "JudgeCriterion", "JudgePanel", "JudgeRubric", "PanelItem",
+    "JudgeByExamples", "JudgeByGuideline", "JudgeBySteps", "JudgeCriterion", "JudgeCriterionOnScale", "JudgePanel",
+    "JudgeRubric", "PanelItem",
 ]  # fmt: skip
 
 
@@ -25,6 +26,20 @@ class JudgeCriterion(ReviewedWork):
     criterion: str = dspy.InputField(desc="the one quality to rate, and what it means")
     reasoning: str = dspy.OutputField(desc="what in the output speaks for and against it, in two to four sentences")
     score: int = dspy.OutputField(desc="a whole number from 1 to 5, digits only")
+
+
+class JudgeCriterionOnScale(ReviewedWork):
+    """Rate one piece of work on one criterion, as a careful reviewer would, with a number on the given scale.
+
+    Look at nothing but the criterion: a text may be poor otherwise and still earn the best number here. Point at
+    what in the output decides the matter before you give the number. The worst number means the criterion is not met
+    at all, the middle of the scale that it is met in part, the best number that you see nothing to improve.
+    """
+
+    criterion: str = dspy.InputField(desc="the one quality to rate, and what it means")
+    scale: str = dspy.InputField(desc="which numbers there are, and which end is best")
+    reasoning: str = dspy.OutputField(desc="what in the output speaks for and against it, in two to four sentences")
+    score: float = dspy.OutputField(desc="a number on the scale, digits only")
 
 
 class JudgeRubric(ReviewedWork):

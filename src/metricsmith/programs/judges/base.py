@@ -10,7 +10,7 @@ import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import Metric, RowText, fenced_texts, labels_of, marked_anew, row_text
-from metricsmith.model_calls.adapters import messages_of, reading_exactly
+from metricsmith.model_calls.adapters import in_form, messages_of, reading_exactly
 from metricsmith.model_calls.calls import Call, model_calls
 from metricsmith.programs.kinds import asker_state
 from metricsmith.programs.learned import mark_learned
@@ -36,9 +36,16 @@ LEVELS = Scale(1, 5, 1)
 
 
 class Predictor(dspy.Predict):  # type: ignore[misc]
-    """A predictor whose saved demonstrations get today's marks when they are loaded, wherever it stands."""
+    """A predictor whose saved demonstrations get today's marks when they are loaded, wherever it stands.
+
+    Attributes
+    ----------
+    form : dspy.Adapter or None
+        The adapter of its requests, whatever adapter is in force, where its model knows no other form.
+    """
 
     demos: list[Any]
+    form: dspy.Adapter | None = None
 
     def load_state(self, state: dict[str, Any], **options: Any) -> Predictor:
         """Load as DSPy does, then mark the demonstrations anew."""
@@ -57,7 +64,14 @@ class MetricProgram(DSPyCallable, Saved):
     settings: Settings
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Judge ``(example, pred, trace, pred_name, pred_trace)`` as `Reward` does, or answer as a module."""
+        """Judge ``(example, pred, trace, pred_name, pred_trace)`` as `Reward` does, or answer as a module.
+
+        A text alone is the output: ``judge(output, input=...)`` is ``judge(output=output, input=...)``.
+        """
+        if isinstance(kwargs.get("references"), str):  # which would fall into its letters
+            kwargs["references"] = [kwargs["references"]]
+        if len(args) == 1 and isinstance(args[0], str):
+            return dspy.Module.__call__(self, output=args[0], **kwargs)
         return super().__call__(*args, **kwargs) if args else dspy.Module.__call__(self, **kwargs)
 
     @property
@@ -68,12 +82,6 @@ class MetricProgram(DSPyCallable, Saved):
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """One judgement per row; the parts are asked concurrently, on the model in force."""
         return score([self], rows, first_run=run, progress=False, max_failure_rate=1.0).column(0)
-
-    def prediction(self, judgement: Judgement) -> dspy.Prediction:
-        """A judgement as `forward` gives it, or `JudgementFailed`."""
-        if not judgement.ok:
-            raise JudgementFailed(judgement.error, judgement.status, judgement.usage)
-        return dspy.Prediction(score=judgement.score, raw=judgement.raw, feedback=judgement.feedback)
 
 
 class ModelAsker(RowShown, Saved):
@@ -88,6 +96,7 @@ class ModelAsker(RowShown, Saved):
     may_save: ClassVar[Checks] = {}  # those that not every file has
     judged: ClassVar[tuple[str, ...]] = ("input", "output")  # the signature's inputs by which a row is known again
     versions: ClassVar[tuple[int, ...]] = ()  # in the fingerprint, besides that of the prompts
+    shows_examples: ClassVar[bool] = True  # has a place for demonstrations
     settings: Settings
     judge: Predictor
 
@@ -138,7 +147,7 @@ class ModelAsker(RowShown, Saved):
         text = RowText(output, input, tuple(references), context)
         self._check(text)
         arguments = self._arguments(text, system, rater)
-        with reading_exactly():
+        with reading_exactly(self.judge.form):
             answer = self.judge(**arguments)
         return self.read(answer, text)
 
@@ -156,7 +165,7 @@ class ModelAsker(RowShown, Saved):
         text = RowText(output, input, tuple(references), context)
         self._check(text)
         arguments = self._arguments(text, system, rater)
-        with reading_exactly():
+        with reading_exactly(self.judge.form):
             answer = await self.judge.acall(**arguments)
         return self.read(answer, text)
 
@@ -190,7 +199,7 @@ class ModelAsker(RowShown, Saved):
         inputs = self._arguments(row_text(row), **labels_of(row, self.reads))
         inputs.pop("config")
         signature = inputs.pop("signature", self.judge.signature)
-        return messages_of(signature, inputs.pop("demos", self.judge.demos), inputs)
+        return messages_of(signature, inputs.pop("demos", self.judge.demos), inputs, self.judge.form)
 
     def fingerprint(self) -> str:
         """A hash of the instruction, the demonstrations and the settings."""
@@ -369,7 +378,8 @@ class Judge(ModelMetric):
         else:
             reads = self.reads
             inputs: dict[str, Any] = {**asdict(text), **(labels_of(row, reads) if reads else {})}
-            calls = model_calls(self, runs, **inputs)
+            with in_form(self.judge.form):
+                calls = model_calls(self, runs, **inputs)
             judgements = [self._judgement(call, run) for call, run in zip(calls, runs, strict=True)]
         return [judgements] * len(metrics)
 

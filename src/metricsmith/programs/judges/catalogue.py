@@ -29,6 +29,7 @@ JUDGES: Mapping[str, tuple[str, str]] = {  # by kind, as states have it: the fil
     "panel": ("panel", "Panel"),
     "panel_member": ("panel", "PanelMember"),
     "parrot": ("parrot", "Parrot"),
+    "prometheus_judge": ("prometheus", "PrometheusJudge"),
     "repeated": ("repeated", "Repeated"),
     "response_set_judge": ("choice", "ResponseSetJudge"),
     "rubric_judge": ("criterion", "RubricJudge"),

@@ -9,11 +9,13 @@ from typing import Any, ClassVar, Literal, get_args
 
 import dspy
 
+from metricsmith.datasets.ratings import as_scale
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.model_calls.calls import model_calls
 from metricsmith.model_calls.models import check_sampling
 from metricsmith.programs import schema
+from metricsmith.programs.asked_scale import scale_words
 from metricsmith.programs.judges.base import LEVELS, Judge, slug
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.levels import level_shares, levels, stated_level
@@ -58,10 +60,10 @@ class GEval(Judge):
         See above; there is no default.
     n : int, optional
         Answers per judgement, at least 2; for ``sampled``, and only there.
-    scale : Scale or mapping
-        In steps of 1 between whole numbers, at most 101 levels; 1 to 5 if not given. With ``logprob`` every level
-        is a single digit, from 0 to 9: of a level such as 10 some vocabularies make two tokens, and then the
-        probability of a 1 is in part that of a 10.
+    scale : Scale, str or mapping
+        Text such as ``1:5:1`` will do. In steps of 1 between whole numbers, at most 101 levels; 1 to 5 if not given.
+        With ``logprob`` every level is a single digit, from 0 to 9: of a level such as 10 some vocabularies make two
+        tokens, and then the probability of a 1 is in part that of a 10.
     top_logprobs : int
         How many alternatives to ask for, from 1 to 20, with ``logprob``.
     min_mass : float
@@ -103,7 +105,7 @@ class GEval(Judge):
         task: str,
         mode: Mode,
         n: int | None = None,
-        scale: Scale | Mapping[str, Any] = LEVELS,
+        scale: Scale | str | Mapping[str, Any] = LEVELS,
         top_logprobs: int = MOST_ALTERNATIVES,
         min_mass: float = MIN_MASS,
         name: str = "",
@@ -113,7 +115,7 @@ class GEval(Judge):
         if mode not in MODES:
             raise OptionError(f"unknown mode={mode!r}{nearest(str(mode), MODES)}; allowed are {', '.join(MODES)}")
         _check_n(mode, n)
-        plain = asdict(scale) if isinstance(scale, Scale) else dict(scale)
+        plain = asdict(as_scale(scale))
         _check_scale(Scale(**plain), mode)
         if isinstance(top_logprobs, bool) or top_logprobs not in range(1, MOST_ALTERNATIVES + 1):
             raise OptionError(f"top_logprobs={top_logprobs!r} must be a whole number from 1 to {MOST_ALTERNATIVES}")
@@ -148,12 +150,10 @@ class GEval(Judge):
 
     def question(self) -> Mapping[str, str]:
         """Task, criterion, numbered steps and scale."""
-        scale = self.scale
-        worst, best = (scale.low, scale.high) if scale.higher_is_better else (scale.high, scale.low)
         return {
             **super().question(),
             "steps": "\n".join(f"{number}. {step}" for number, step in enumerate(self.settings.steps, 1)),
-            "scale": f"a whole number from {scale}; {worst:g} is worst, {best:g} is best",
+            "scale": scale_words(self.scale),
         }
 
     def forward(  # type: ignore[override]  # it cannot be specialised: no system, no rater

@@ -78,6 +78,11 @@ class Panel(ModelAsker):
         for judge in judges:
             if type(judge) not in KINDS.values():
                 raise OptionError(f"{judge!r} cannot sit on a panel; CriterionJudge and RubricJudge objects can")
+            if judge.scale != LEVELS:
+                raise OptionError(
+                    f"{judge.name} is asked from {judge.scale}, and a panel from {LEVELS}: leave its scale out, or let "
+                    "it judge alone"
+                )
         names = [judge.name for judge in judges]
         for name in names:
             if names.count(name) > 1:

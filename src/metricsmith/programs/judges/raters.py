@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.datasets.history import HistoricalRating, History
+from metricsmith.datasets.ratings import as_scale
 from metricsmith.errors import DataError, OptionError
 from metricsmith.programs import schema
 from metricsmith.programs.asked_scale import Asked, asked_scale, nearest_points, rating_map
@@ -33,8 +34,8 @@ class RatersJudge(Judge):
         What the rating measures, in a few words; a column name will do.
     task : str
         What the outputs are made for.
-    scale : Scale or mapping
-        The raters' scale. Answers off the scale that is asked are failures.
+    scale : Scale, str or mapping
+        The raters' scale, in text ``LOW:HIGH`` or ``LOW:HIGH:STEP``. Answers off the scale that is asked fail.
     decimals : bool
         Whether the judge is asked on the raters' scale with two decimals, for ratings that are averages over raters.
     **settings
@@ -70,11 +71,11 @@ class RatersJudge(Judge):
         name: str,
         measure: str,
         task: str,
-        scale: Scale | Mapping[str, Any],
+        scale: Scale | str | Mapping[str, Any],
         decimals: bool = False,
         **settings: Any,
     ) -> None:
-        raters = scale if isinstance(scale, Scale) else Scale(**scale)  # refuses a mapping that is no scale
+        raters = as_scale(scale)
         meaning = f"{measure} as its raters see it"
         asked = Asked(replace(raters, step=None)) if decimals else asked_scale(raters)
         settings |= {"decimals": True} if decimals else {}
@@ -221,8 +222,9 @@ class ExampleJudge(RatersJudge):
         What the rating measures, in a few words; a column name will do.
     task : str
         What the outputs are made for.
-    scale : Scale or mapping
-        The raters' scale, from which follows the one that is asked (`asked_scale`).
+    scale : Scale, str or mapping
+        The raters' scale, in text ``LOW:HIGH`` or ``LOW:HIGH:STEP``; from it follows the one that is asked
+        (`asked_scale`).
     name : str, optional
         Column name; by default made from the measure.
     decimals : bool
@@ -239,7 +241,7 @@ class ExampleJudge(RatersJudge):
     signature = JudgeByExamples
 
     def __init__(
-        self, *, measure: str, task: str, scale: Scale | Mapping[str, Any], name: str = "", decimals: bool = False
+        self, *, measure: str, task: str, scale: Scale | str | Mapping[str, Any], name: str = "", decimals: bool = False
     ) -> None:
         name = name or f"{slug(measure)}_by_examples"
         super().__init__(name=name, measure=measure, task=task, scale=scale, decimals=decimals)
@@ -274,8 +276,9 @@ class GuidelineJudge(RatersJudge):
         The instruction to the raters, word for word.
     task : str
         What the outputs are made for.
-    scale : Scale or mapping
-        The raters' scale, from which follows the one that is asked (`asked_scale`).
+    scale : Scale, str or mapping
+        The raters' scale, in text ``LOW:HIGH`` or ``LOW:HIGH:STEP``; from it follows the one that is asked
+        (`asked_scale`).
     name : str, optional
         Column name; by default made from the measure.
 
@@ -296,7 +299,7 @@ class GuidelineJudge(RatersJudge):
     saves: ClassVar[schema.Checks] = {**RatersJudge.saves, "guideline": schema.text(least=1)}
 
     def __init__(
-        self, *, measure: str, guideline: str, task: str, scale: Scale | Mapping[str, Any], name: str = ""
+        self, *, measure: str, guideline: str, task: str, scale: Scale | str | Mapping[str, Any], name: str = ""
     ) -> None:
         if not guideline.strip():
             raise OptionError("the guideline is empty; give the text that the raters were given")

@@ -21,8 +21,9 @@ from metricsmith.datasets.formats import parse_file
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
 from metricsmith.programs.perturbers.base import Perturbation, Source
-from metricsmith.programs.state import read_state, write_state
+from metricsmith.programs.state import read_state
 from metricsmith.records import Scale
+from metricsmith.saving import write_state
 
 __all__ = ["RatedPair", "RatedSheet", "guarded", "read_sheet", "spread", "unguarded", "write_sheet"]
 

@@ -17,7 +17,7 @@ from metricsmith.programs.specialist.choosing import Choice, Chooser, ExamplePol
 from metricsmith.programs.specialist.leaks import check_examples
 from metricsmith.records import ErrorSpan
 
-__all__ = ["ROW_EXAMPLES", "RowExamples", "Shown", "chooses_examples", "judged"]
+__all__ = ["ROW_EXAMPLES", "RowExamples", "Shown", "judged", "takes_examples"]
 
 Render = Callable[[HistoricalRating], Mapping[str, Any]]  # a rating as a demonstration
 notes = logging.getLogger("metricsmith.notes")  # what is worth a line on the terminal, once
@@ -185,6 +185,6 @@ def _without(spans: Iterable[ErrorSpan] | None, gold: set[tuple[str, str]]) -> t
     return None if spans is None else tuple(span for span in spans if (span.side, span.text) not in gold)
 
 
-def chooses_examples(module: Any) -> bool:
-    """True for a specialist, whose examples change from row to row."""
-    return getattr(module, ROW_EXAMPLES, None) is not None
+def takes_examples(module: Any) -> bool:
+    """False for a specialist, whose examples change from row to row, and for a judge that has no place for any."""
+    return getattr(module, ROW_EXAMPLES, None) is None and bool(getattr(module, "shows_examples", True))

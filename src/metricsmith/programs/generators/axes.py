@@ -1,12 +1,8 @@
-"""Generators: axes from rated rows, weighted dimensions from a task alone, and from an axis a rubric or steps.
-
-Each sends one request. The axes of one request serve every family of generated judges.
-"""
+"""Axes from rated rows, and weighted dimensions from a task alone."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -20,23 +16,21 @@ from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.programs.asked_scale import asked_scale
 from metricsmith.programs.judges.base import slug
 from metricsmith.records import Status, Task
-from metricsmith.signatures.generation import Axis, Dimension, ProposeAxes, ProposeDimensions, WriteRubric, WriteSteps
+from metricsmith.signatures.generation import Axis, Dimension, ProposeAxes, ProposeDimensions
 
-__all__ = [
-    "AxesGenerator", "Contrast", "DimensionsGenerator", "RubricGenerator", "StepsGenerator", "contrast", "distinct",
-    "weighted",
-]  # fmt: skip
+__all__ = ["AxesGenerator", "Contrast", "DimensionsGenerator", "contrast", "distinct", "weighted"]
 
 Named = TypeVar("Named", bound=Axis)
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Well and poorly rated examples as text for a prompt, and their number at each end."""
+    """Well and poorly rated examples as text for a prompt, their number at each end, and the places of their rows."""
 
     liked: str
     disliked: str
     shown_each: int
+    places: tuple[int, ...] = ()
 
 
 def contrast(
@@ -82,7 +76,7 @@ def contrast(
         low.append(worst)
         high.append(best)
     liked, disliked = ("\n\n".join(texts[index] for index in random.permutation(end)) for end in (high, low))
-    return Contrast(liked, disliked, len(low))
+    return Contrast(liked, disliked, len(low), (*low, *high))
 
 
 class AxesGenerator(dspy.Module):  # type: ignore[misc]
@@ -153,63 +147,3 @@ def weighted(dimensions: Sequence[Dimension], count: int) -> list[Dimension]:
             )
     total = math.fsum(dimension.weight for dimension in kept)
     return [dimension.model_copy(update={"weight": dimension.weight / total}) for dimension in kept]
-
-
-class RubricGenerator(dspy.Module):  # type: ignore[misc]
-    """Writes five level descriptions for one axis, worst first."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.write = dspy.Predict(WriteRubric)
-
-    def forward(self, *, task: str, criterion: str) -> dspy.Prediction:
-        """Return a Prediction with ``levels``, a list of five strings."""
-        return dspy.Prediction(levels=five(self.write(task=task, criterion=criterion).levels))
-
-    async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        """Write levels asynchronously; arguments and result are those of `forward`."""
-        return dspy.Prediction(levels=five((await self.write.acall(**inputs)).levels))
-
-
-def five(levels: Sequence[str]) -> list[str]:
-    """Check that there are exactly five non-empty levels; `JudgementFailed` otherwise."""
-    levels = [level.strip() for level in levels]
-    if len(levels) != 5 or not all(levels):
-        raise JudgementFailed(f"the model wrote {len(levels)} levels, five are needed", Status.UNPARSABLE)
-    return levels
-
-
-NUMBERING = re.compile(r"\s*(?:step\s*)?\d{1,2}\s*[.):]\s+|\s*[-*•]\s+", re.IGNORECASE)
-MOST = 12  # more is no plan, and every judgement would carry it
-
-
-class StepsGenerator(dspy.Module):  # type: ignore[misc]
-    """Writes the evaluation steps of a G-Eval judge for one axis (G-Eval, section 2; AutoMetrics, appendix).
-
-    Examples
-    --------
-    ::
-
-        steps = StepsGenerator()(task="Rewrite notices.", criterion="Plain words: every word is short.").steps
-        judge = GEval(criterion="Plain words", meaning="Every word is short.", steps=steps, ...)
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.write = dspy.Predict(WriteSteps)
-
-    def forward(self, *, task: str, criterion: str) -> dspy.Prediction:
-        """Return a Prediction with ``steps``, 1 to 12 strings without numbering."""
-        return dspy.Prediction(steps=usable(self.write(task=task, criterion=criterion).steps))
-
-    async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        """Write steps asynchronously; arguments and result are those of `forward`."""
-        return dspy.Prediction(steps=usable((await self.write.acall(**inputs)).steps))
-
-
-def usable(steps: Sequence[str]) -> list[str]:
-    """Take off numbering and drop what is empty; `JudgementFailed` if nothing or more than 12 are left."""
-    steps = [kept for step in steps if (kept := NUMBERING.sub("", step, count=1).strip())]
-    if not 1 <= len(steps) <= MOST:
-        raise JudgementFailed(f"the model wrote {len(steps)} steps, 1 to {MOST} are usable", Status.UNPARSABLE)
-    return steps
