@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from importlib.resources import files
 
 import dspy
 import pytest
 
 from loopback import scripted, serve
 from metricsmith.bank.catalogue import MetricBank, family
+from metricsmith.bank.weighted import weighted_names
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
@@ -192,3 +196,10 @@ def test_nothing_is_asked_where_nothing_can_be_learned():
     with serve(scripted) as server, pytest.raises(DataError, match="nothing can be learned"):
         banked(lm=server.lm(), bank="all").compile(rows, task=TASK)
     assert server.requests == 0
+
+
+def test_the_paper_s_docstring_names_the_metrics_that_nobody_published_a_number_of():
+    published = json.loads(files("metricsmith.bank.models").joinpath("published.json").read_text("utf-8"))
+    named = set(re.findall(r"``(\w+)``", AutoMetrics.paper.__doc__.split("Of nine there are none")[1]))
+    assert named == set(weighted_names().values()) - {one["metric"].split(".")[0] for one in published["numbers"]}
+    assert len(named) == 9

@@ -223,7 +223,9 @@ def test_a_column_named_like_a_bank_metric_stands_in_for_it():
     assert "the column 'bleu' stands in for the bank metric of that name" in candidates.notes
 
 
-@pytest.mark.parametrize(("status", "found"), [(Status.SKIPPED, {"scripted": "25%"}), (Status.REFUSED, {})])
+@pytest.mark.parametrize(
+    ("status", "found"), [(Status.SKIPPED, {"scripted": "25\N{NO-BREAK SPACE}%"}), (Status.REFUSED, {})]
+)
 def test_only_what_was_skipped_is_missing_for_failures_have_a_gate_of_their_own(status, found):
     judge = Scripted(lambda row, run: status if int(row.id) % 4 == 0 else float(row.id))
     rows = [make_row(f"text {number}", id=str(number)) for number in range(8)]

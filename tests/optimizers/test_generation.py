@@ -21,20 +21,20 @@ def made(answer=scripted, counts=DEFAULT_COUNTS, **faults):
 
 def test_the_default_is_ten_criteria_and_five_rubrics_from_one_request_for_axes():
     generated, server = made()
-    assert [judge.kind for judge in generated.judges] == ["criterion_judge"] * 10 + ["rubric_judge"] * 5
+    assert [judge.kind for judge in generated.metrics] == ["criterion_judge"] * 10 + ["rubric_judge"] * 5
     assert server.requests == generated.usage.requests == 6
-    assert [judge.settings.criterion for judge in generated.judges] == list(QUALITIES[:15])
+    assert [judge.settings.criterion for judge in generated.metrics] == list(QUALITIES[:15])
 
 
 def test_rubrics_come_in_the_order_of_their_axes():
     generated, _ = made(counts={"rubric": 4})
-    assert [judge.settings.criterion for judge in generated.judges] == list(QUALITIES[:4])
-    assert generated.judges[0].settings.levels[0] == "Level 1 of five."
+    assert [judge.settings.criterion for judge in generated.metrics] == list(QUALITIES[:4])
+    assert generated.metrics[0].settings.levels[0] == "Level 1 of five."
 
 
 def test_faults_are_survived_and_counted():
     generated, server = made(server_errors=0.2, malformed=0.2)
-    assert len(generated.judges) == 15
+    assert len(generated.metrics) == 15
     assert server.requests == generated.usage.requests > 6
 
 
@@ -46,7 +46,7 @@ def test_repeated_axes_are_dropped_and_said():
         return answer
 
     generated, _ = made(repeating, counts={"criterion": 4})
-    assert len(generated.judges) == 3
+    assert len(generated.metrics) == 3
     assert "4 axes were asked for, 3 distinct ones came back" in generated.notes
 
 
@@ -57,7 +57,7 @@ def test_an_axis_whose_rubric_fails_is_left_out_and_said():
         return scripted(prompt)
 
     generated, _ = made(stubborn, counts={"rubric": 3})
-    assert len(generated.judges) == 2
+    assert len(generated.metrics) == 2
     assert any("no rubric for 'Plain words'" in note for note in generated.notes)
 
 
@@ -65,8 +65,8 @@ def test_geval_judges_have_written_steps_and_are_off_unless_asked_for():
     assert "geval" not in DEFAULT_COUNTS
     generated, server = made(counts={"criterion": 1, "geval": 3})
     assert server.requests == generated.usage.requests == 1 + 3
-    assert [judge.kind for judge in generated.judges] == ["criterion_judge"] + ["geval_judge"] * 3
-    judge = generated.judges[1]
+    assert [judge.kind for judge in generated.metrics] == ["criterion_judge"] + ["geval_judge"] * 3
+    judge = generated.metrics[1]
     assert (judge.settings.criterion, judge.settings.mode) == (QUALITIES[1], "logprob")
     assert judge.settings.steps == ["Look for what the criterion names.", "Weigh what you found."]
     assert judge.settings.task == TASK.description
@@ -79,7 +79,7 @@ def test_an_axis_without_steps_is_left_out_and_said():
         return scripted(prompt)
 
     generated, _ = made(stubborn, counts={"geval": 3})
-    assert len(generated.judges) == 2
+    assert len(generated.metrics) == 2
     assert any("no evaluation steps for 'Plain words'" in note for note in generated.notes)
 
 
@@ -108,7 +108,7 @@ def test_the_model_is_told_how_many_axes_are_wanted_and_which_way_the_rating_poi
 def test_more_axes_than_asked_for_are_cut_off():
     # The scripted model always proposes fifteen.
     generated, _ = made(counts={"criterion": 4})
-    assert [judge.settings.criterion for judge in generated.judges] == list(QUALITIES[:4])
+    assert [judge.settings.criterion for judge in generated.metrics] == list(QUALITIES[:4])
     assert generated.notes == ()
 
 

@@ -167,11 +167,6 @@ def test_a_test_table_that_shares_rows_with_the_training_table_is_refused():
         induce(table(), optimizer(), test=table())
 
 
-def test_something_else_than_a_table_is_refused():
-    with pytest.raises(OptionError, match="read_table"):
-        induce(pd.DataFrame())
-
-
 def test_too_few_held_out_groups_are_called_too_few():
     record = induce(table(sources=8), optimizer(), split="holdout").record
     assert record.test.groups < 5
@@ -267,53 +262,6 @@ def test_folds_follow_the_seed_and_keep_groups_whole():
 def test_the_fraction_is_that_of_the_rows_held_out():
     rows = induce(table(), columns_only(), fraction=0.5).record.rows
     assert (rows["train"], rows["test"]) == (45, 45)
-
-
-def test_notes_of_the_table_reach_the_record():
-    rated = table()
-    assert rated.notes
-    assert induce(rated, columns_only()).record.notes[: len(rated.notes)] == rated.notes
-
-
-def test_prior_columns_of_the_table_are_declared():
-    frame = read_table(
-        pd.DataFrame(
-            {
-                "output": [row.output for row in planted_rows()],
-                "rating": [row["rating"] for row in planted_rows()],
-                "group": [row.group for row in planted_rows()],
-                "good": [row["columns"]["good"] for row in planted_rows()],
-                "junk": [row["columns"]["junk"] for row in planted_rows()],
-            }
-        ),
-        target="rating",
-        metric_columns=["good", "junk"],
-        prior_columns=["good"],
-    )
-    record = induce(frame, columns_only()).record
-    assert "plain mean of declared judges" in record.baselines
-    assert "1 columns declared" in record.combiner
-
-
-def test_new_rows_are_read_as_the_training_rows_were():
-    rows = planted_rows()
-    frame = pd.DataFrame(
-        {
-            "answer": [row.output for row in rows],
-            "question": [row.input for row in rows],
-            "gold": [row.references[0] for row in rows],
-            "stars": [row["rating"] for row in rows],
-            "score [1-5]": [row["columns"]["good"] for row in rows],
-        }
-    )
-    named = {"output": "answer", "inputs": "question", "reference": "gold"}
-    first = read_table(frame, target="stars", metric_columns=["score [[]1-5]"], **named)
-    metric = induce(first, optimizer(bank="existing", n=6)).metric
-    assert {component.card.kind for component in metric.components} == {"bank", "column"}
-    again = read_table(frame, require_target=False, **metric.reading)
-    assert [judgement.raw for judgement in metric.judge_batch(again.rows)] == [
-        judgement.raw for judgement in metric.judge_batch(first.rows)
-    ]
 
 
 def test_the_optimizers_task_goes_before_the_tables():

@@ -51,7 +51,7 @@ def seen(made):
     """Everything about judges, notes and costs but seconds, as text, in which NaN equals NaN."""
     judges = [
         (judge.name, judge.to_state(), replace(judge.tuning, usage=untimed(judge.tuning.usage)))
-        for judge in made.judges
+        for judge in made.metrics
     ]
     return repr(judges), untimed(made.usage), list(dict.fromkeys(made.notes)), made.lacks
 
@@ -74,7 +74,7 @@ def in_turn():
 def test_side_by_side_makes_the_same_whichever_is_late(in_turn, slow):
     made, server = learned(BOTH, slow)
     assert (seen(made), sorted(server.prompts)) == in_turn
-    assert [judge.name for judge in made.judges] == ["rating_by_examples", "rating_tuned"]
+    assert [judge.name for judge in made.metrics] == ["rating_by_examples", "rating_tuned"]
 
 
 def test_families_are_asked_at_the_same_time():
@@ -150,7 +150,7 @@ def test_strict_ends_the_family_behind_the_one_that_lacks_a_judge():
         return {"reasoning": "Beyond words.", "score": 99} if is_of("examples", prompt) else scripted(prompt)
 
     made, plain = learned(BOTH, "tuned", answer=answer)
-    assert [judge.name for judge in made.judges] == ["rating_tuned"]
+    assert [judge.name for judge in made.metrics] == ["rating_tuned"]
     with pytest.raises(ModelFailure, match="which strict does not allow: 100% of the judge's own"):
         learned(BOTH, "tuned", answer=answer, strict=True)
     assert plain.requests > 24

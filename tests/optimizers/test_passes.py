@@ -59,6 +59,15 @@ def test_length_points_the_way_it_did_on_the_training_rows():
     np.testing.assert_array_equal(predictions(done, done.other_values, others)["output length in words"], [-3, -1])
 
 
+def test_where_words_have_no_spaces_between_them_length_is_counted_in_characters():
+    train = [row.copy(output="雨" * (3 + place)) for place, row in enumerate(rows([3] * 12))]
+    others = [make_row("今日は雨", columns=train[0]["columns"]), make_row("雪", columns=train[0]["columns"])]
+    done = induction(train, others)
+    found = predictions(done, done.other_values, others)
+    np.testing.assert_array_equal(np.abs(found["output length in characters"]), [4, 1])
+    assert "output length in words" not in found
+
+
 def test_without_output_texts_there_is_no_length():
     train = [row.copy(output="") for row in rows([3] * 12)]
     done = induction(train, train)

@@ -71,7 +71,7 @@ def test_good_agreement_needs_no_warning(induction):
 @pytest.mark.parametrize(
     ("changes", "warning"),
     [
-        ({"p_value": 0.06}, "cannot be told from chance (p = 0.06)"),
+        ({"p_value": 0.06}, "cannot be told from chance (p = .060)"),
         ({"p_value": math.nan}, "cannot be told from chance"),
         ({"ci_low": -0.01}, "interval of the held-out tau-b includes 0"),
         ({"ci_low": math.nan}, "interval of the held-out tau-b includes 0"),
@@ -101,9 +101,9 @@ def test_baselines_are_named_by_what_the_interval_of_the_difference_says_and_the
     blocks = {label: replace(GOOD, kendall_tau_b=0.6 - one.kendall_tau_b) for label, one in apart.items()}
     done = record(induction, baselines=blocks, differences=apart)
     assert done.warnings == (
-        "On these held-out rows the metric does worse than: short (−.10, 95 % −.20 to −.01).",
-        "These held-out rows do not show that the metric beats: ahead (+.06, 95 % −.02 to .13), "
-        "behind (−.05, 95 % −.13 to .03), rests (+.30, no interval).",
+        "On these held-out rows the metric does worse than: short (−.10, 95\u00a0% interval −.20 to −.01).",
+        "These held-out rows do not show that the metric beats: ahead (+.06, 95\u00a0% interval −.02 to .13), "
+        "behind (−.05, 95\u00a0% interval −.13 to .03), rests (+.30, no interval).",
     )
     assert done.differences == apart
     # without differences (cross-validation has none yet) nothing is claimed

@@ -130,12 +130,12 @@ def test_a_candidate_that_lacks_more_than_a_tenth_of_the_training_values_is_out_
     """3 of 30 are a tenth, 4 are more."""
     done = run_pass(rated(gaps(missing, TRAIN[:30])), OTHERS, TASK, COLUMNS)
     assert list(done.table.names) == kept
-    said = [note for note in done.candidates.notes if "no value on more than 10%" in note]
+    said = [note for note in done.candidates.notes if "no value on more than 10\u00a0%" in note]
     assert said == ([] if len(kept) == 2 else [
-        "no value on more than 10% of the training rows, and so left out (--allow-missing keeps them): good "
-        "(none on 13%)"
+        "no value on more than 10\u00a0% of the training rows, and so left out (--allow-missing keeps them): good "
+        "(none on 13\u00a0%)"
     ])  # fmt: skip
-    assert done.candidates.sparse == ({} if len(kept) == 2 else {"good": "13%"})
+    assert done.candidates.sparse == ({} if len(kept) == 2 else {"good": "13\u00a0%"})
 
 
 def test_gaps_in_rows_to_be_tested_rule_nothing_out():
@@ -152,7 +152,7 @@ def test_candidates_with_gaps_stay_where_that_is_allowed():
 def test_candidates_that_all_have_gaps_are_an_error_with_the_way_out():
     options = Options(bank="none", columns=["good"])
     with pytest.raises(
-        DataError, match=r"every candidate lacks .* 36 training rows: good \(none on 14%\).*--allow-mis"
+        DataError, match=r"every candidate lacks .* 36 training rows: good \(none on 14\xa0%\).*--allow-mis"
     ):
         run_pass(rated(gaps(5)), OTHERS, TASK, options)
 

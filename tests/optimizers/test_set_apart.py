@@ -11,8 +11,9 @@ from metricsmith.optimizers.induce import induce, induce_splits, prepare, run_pa
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.optimizers.splitting import Division, set_apart
-from metricsmith.programs.learned import learned_from, row_hash
+from metricsmith.programs.learned import learned_from
 from metricsmith.programs.loading import load
+from metricsmith.saving import row_hash
 from metricsmith.scoring import CallableMetric, score
 from metricsmith.stats.correlation import kendall_tau_b
 from owned import lost, memory, words
@@ -184,7 +185,7 @@ def test_own_judges_requests_are_estimated_and_are_what_is_sent(cv, tmp_path):
         said = prepare(as_table(rows), runner, Division(cv=cv)).plan()
         assert server.requests == 0
         expected = 24 + 3  # the rated rows, once for all folds, and three unrated ones
-        assert f"requests: {expected}," in said
+        assert f"requests: {expected:,}," in said
         assert "3 of your own" in said
         record = induce(as_table(rows), runner, cv=cv).record
     assert record.usage["estimated"]["requests"] == expected

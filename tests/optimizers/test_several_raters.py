@@ -10,7 +10,8 @@ import pytest
 
 from metricsmith.datasets.table import read_table
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.induce import configure, induce
+from metricsmith.optimizers.induce import induce
+from metricsmith.optimizers.splitting import configure
 from metricsmith.studies.comparison.run import compare
 
 PROMPTS, SYSTEMS = 20, 3

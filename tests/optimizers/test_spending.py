@@ -214,7 +214,7 @@ def test_the_estimate_is_within_fifteen_per_cent_of_what_is_sent(data, own, half
         record = induce(table, optimizer, split=split).record
         sent = server.requests - before
     found = record.usage["estimated"]["requests"]
-    assert f"requests: {found}, " in said
+    assert f"requests: {found:,}, " in said
     assert ("the store may hold a part of that" in said) is half
     assert abs(found - sent) <= 0.15 * sent
     assert record.evaluation == split

@@ -15,9 +15,10 @@ from metricsmith.optimizers.tuning.methods import METHODS
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.raters import ExampleJudge
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.learned import learned_from, row_hash
+from metricsmith.programs.learned import learned_from
 from metricsmith.programs.loading import from_state
 from metricsmith.records import Scale, Task
+from metricsmith.saving import row_hash
 from rater_model import RaterModel, rated_rows
 
 JUDGE = CriterionJudge(criterion="Quality", meaning="The work serves its readers.", task="Write notices.")
@@ -44,7 +45,7 @@ def test_a_tunable_judge_agrees_better_and_says_by_how_much(gepa):
     assert tuning.chosen.statistic > tuning.selection.before.statistic + 0.2
     assert tuning.before["judge"] == JUDGE.judge.signature.instructions
     assert tuning.after["judge"] == tuned.judge.signature.instructions != tuning.before["judge"]
-    assert f"sent {server.requests}" in str(tuning)
+    assert f"{server.requests} requests of" in str(tuning)
     assert JUDGE.judge.signature.instructions == CriterionJudge.signature.instructions
 
 

@@ -16,14 +16,14 @@ def test_equal_and_nearly_equal_outputs_are_counted_with_their_share():
     train = rows("yes", "the cat sat on the mat", "no")
     test = rows("Yes", "the cat sat on the red mat", "the cat sat the mat", "a dog")
     assert twin_note([(train, test)]) == (
-        "3 of 4 test rows (75%) have a twin under another source in training: 1 with the same output, 2 with one word "
-        "more or less"
+        "3 of 4 test rows (75\u00a0%) have a twin under another source in training: 1 with the same output, 2 with one "
+        "word more or less"
     )
 
 
 def test_the_rows_of_all_folds_count():
     folds = [(rows("yes", "no"), rows("yes", "perhaps")), (rows("perhaps"), rows("no"))]
-    assert twin_note(folds).startswith("1 of 3 test rows (33%) have a twin")
+    assert twin_note(folds).startswith("1 of 3 test rows (33\u00a0%) have a twin")
 
 
 @pytest.mark.parametrize("output", ["the mat sat on the cat", "the cat sat on a mat", "cat", "", "the cat sat"])

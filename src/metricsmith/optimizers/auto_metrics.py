@@ -18,6 +18,7 @@ from metricsmith.optimizers.splits import RatedRows, Splits, shared_source, spli
 from metricsmith.optimizers.splitting import set_apart
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task
+from metricsmith.scoring.rows import checked_rows
 
 __all__ = ["AutoMetrics"]
 
@@ -51,9 +52,10 @@ class AutoMetrics(Options):
         without a language model as ``existing``; with one as ``generated`` below `generated_only_below` rated training
         rows and as ``all`` from there on.
     generators : mapping of str to int, optional
-        Judge family (``criterion``, ``rubric``, ``geval``, ``examples``, ``tuned``) to number of judges; by default
-        the paper's 10 single-criterion, 5 rubric, 1 example-based and 1 tuned by MIPROv2. Judges of the family
-        ``geval`` need a model that gives log-probabilities.
+        Family (``criterion``, ``rubric``, ``geval``, ``code``, ``examples``, ``tuned``) to number of metrics; by
+        default the paper's 10 single-criterion, 5 rubric, 1 example-based and 1 tuned by MIPROv2. Judges of the family
+        ``geval`` need a model that gives log-probabilities. Those of ``code`` are no judges but functions that the
+        model writes; they need the extra ``code``, and those are candidates that go with the ratings beyond chance.
     columns, prior_columns : sequence of str
         Scores that the rows bring along under ``columns``, and those among them declared to measure the
         target.
@@ -66,7 +68,9 @@ class AutoMetrics(Options):
         ``(example, pred)``, names of bank metrics such as ``"rouge1_f"``, whole banks, induced metrics. These are
         always candidates, whatever the number of rows and whatever retrieval keeps (`k` counts the others). Judges
         count as declared to measure the target, like generated ones. A judge that has learned from rated rows is
-        neither weighed by these nor tested on them. Functions see neither the rating nor what it follows from.
+        neither weighed by these nor tested on them. A `FinetunedMetric` that is not trained yet is trained in each
+        pass, and weighed by numbers of copies that had not seen the row's group (`cross_fitting`). Functions see
+        neither the rating nor what it follows from.
     bank_models : "small", "all" or names, optional
         Metrics with weights that join the default bank, as for `full_bank`; none by default. Of a set, those that this
         machine cannot compute are left out, with notes; one that is named, here or in `local`, is a `NeedsError`.
@@ -117,6 +121,15 @@ class AutoMetrics(Options):
         Pass ``bank_models="all"`` for the metrics of the paper's pool that need weights; those whose weights are not
         on this machine are left out with a note. Retrieval starts with ColBERT where the extra ``colbert`` is installed
         and a checkpoint is here, in the folder `colbert` or in the hub's cache, else with BM25, and a note says so.
+
+        Of the paper's 48 metrics ``mauve`` is no candidate: it compares sets of texts (`metricsmith.bank.mauve`).
+        Those with weights were held against other programs on small random networks; with the published weights
+        ``metricsmith bank check NAME`` compares numbers that somebody published. Of nine there are none: ``mauve``,
+        ``yisi2``, ``summaqa``, ``parascore_free``, ``fasttext_nsfw``, ``fasttext_toxicity``, ``grm_reward``,
+        ``inform_reward`` and ``ldl_reward``. Generated are the paper's default 17 judges. What it tries beside these
+        (its appendix E.2) is asked for by name: ``generators={"geval": 5, "code": 5, "prometheus": 5}``, and for the
+        finetuned encoder ``metrics=[FinetunedMetric(task)]``. `PrometheusJudge` and the trained encoders were not run
+        on published weights either.
         """
         if not {"recommender", "first_stage"} & options.keys():
             from metricsmith.programs.recommenders.colbert import colbert_here
@@ -152,7 +165,8 @@ class AutoMetrics(Options):
         Raises
         ------
         OptionError
-            If there is no task, or a group, input or output stands in both sets.
+            If there is no task, something else than rows is given (`induce` takes data in any form), or a group, input
+            or output stands in both sets.
         DataError
             If there are fewer than two rated training rows, their ratings are constant, or a column is the target
             under another name.
@@ -165,8 +179,9 @@ class AutoMetrics(Options):
         task = task or self.task
         if not isinstance(task, Task):
             raise OptionError(f"AutoMetrics needs a task, not {task!r}: pass task=Task(description, target, scale)")
+        trainset, valset = checked_rows(trainset), checked_rows(valset or ())
         rated, unrated = split_rated(trainset, task)
-        given = {"train": rated, "test": split_rated(valset or (), task)[0], "unrated": unrated}
+        given = {"train": rated, "test": split_rated(valset, task)[0], "unrated": unrated}
         places = {side: content_order(rows, task.target) for side, rows in given.items()}
         rows = {side: [given[side][place] for place in order] for side, order in places.items()}
         train, test = RatedRows.of(rows["train"], task.target), RatedRows.of(rows["test"], task.target)
@@ -179,9 +194,9 @@ class AutoMetrics(Options):
                 f"make_row(output, ..., {task.target}=...)"
             )
         kind = "file" if len(test) else "train_only"
-        contents = [row.toDict() for row in (*trainset, *(valset or ()))]
+        contents = [row.toDict() for row in (*trainset, *valset)]
         origin = f"{len(contents)} rows sha256:{content_hash(contents)} | scale {task.scale}"
-        left_out = len(valset or ()) - len(test)
+        left_out = len(valset) - len(test)
         notes = [f"{left_out} rows of valset have no rating and are left out"] if left_out else []
         first = self.check_columns([*train.rows, *test.rows], task.target)
         in_order = Splits(kind, train, test, rows["unrated"], (), origin, notes, places, first)

@@ -13,11 +13,11 @@ from metricsmith.bank.base import BankMetric
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import MetricsmithError, ModelFailure, OptionError
 from metricsmith.metric import Metric
-from metricsmith.optimizers.generation import Generated, Lack, attempt, check_complete, ends_all, generate_judges
+from metricsmith.optimizers.generation import FREE, Generated, Lack, attempt, check_complete, ends_all, generate_judges
 from metricsmith.optimizers.learning_judges import LEARNED, learn, learned_counts
 from metricsmith.optimizers.options import ChosenSources, Options, sparse_note, unusable_notes
-from metricsmith.optimizers.own import free_name, hidden_fields, named_apart
-from metricsmith.programs.judges.base import Judge
+from metricsmith.optimizers.own import free_name, hidden_fields, named_apart, renamed
+from metricsmith.programs.judges.base import LEVELS, Judge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.panel import Panel, PanelMember
@@ -66,13 +66,14 @@ class Candidates:
 
     @property
     def not_made(self) -> str:
-        """One line on the judges that could not be made, by family with the first reason; empty if none is lacking."""
+        """One line on the metrics that could not be made, by family with the first reason; empty if none is lacking."""
         parts = []
         for family in dict.fromkeys(lack.family for lack in self.lacks):
             own = [lack for lack in self.lacks if lack.family == family]
             why = shorten(own[0].why, WHY, placeholder="...")
             parts.append(f"{sum(lack.count for lack in own)} of the family {family!r} ({why})")
-        return f"Judges that could not be made: {'; '.join(parts)}." if parts else ""
+        kind = "Metrics" if any(lack.family in FREE for lack in self.lacks) else "Judges"
+        return f"{kind} that could not be made: {'; '.join(parts)}." if parts else ""
 
     def without(self, names: Collection[str]) -> Candidates:
         """The candidates without the named ones."""
@@ -134,10 +135,9 @@ def generate_candidates(rows: Sequence[dspy.Example], task: Task, options: Optio
     """
     bank, own, taken, said = _existing(rows, task, options, sources)  # errors come before anything is paid for
     made = _generated(rows, task, options) if sources.generated else Generated()
-    for judge in made.judges:  # a name that others or an earlier judge have is numbered
-        judge.settings.values["name"] = free_name(judge.name, taken)
+    apart = [renamed(metric, free_name(metric.name, taken)) for metric in made.metrics]
     notes = (*sources.notes, *options.remarks, *dict.fromkeys(made.notes), *said)
-    return Pool((*made.judges, *bank), tuple(map(ColumnMetric, options.columns)), tuple(own), made, notes)
+    return Pool((*apart, *bank), tuple(map(ColumnMetric, options.columns)), tuple(own), made, notes)
 
 
 def retrieve_candidates(pool: Pool, task: Task, options: Options) -> Candidates:
@@ -167,7 +167,7 @@ def retrieve_candidates(pool: Pool, task: Task, options: Options) -> Candidates:
         frozenset(declared.union(options.prior_columns)),
         (*pool.notes, *notes),
         pool.made.usage + usage,
-        len(pool.made.judges) + sum(metric.card.cost == "model" for metric in pool.own),
+        sum(metric.card.cost == "model" for metric in (*pool.made.metrics, *pool.own)),
         pool.made.lacks,
         own=frozenset(metric.name for metric in pool.own),
     )
@@ -207,7 +207,7 @@ def _generated(rows: Sequence[dspy.Example], task: Task, options: Options) -> Ge
     written = {name: count for name, count in counts.items() if name not in LEARNED}
     made = check_complete(attempt(written, partial(generate_judges, rows, task, written, seed=seed)), options.strict)
     made += learn(rows, task, learned_counts(counts), seed=seed, strict=options.strict)
-    if made.lacks and not made.judges and all(lack.status == Status.TRANSPORT for lack in made.lacks):
+    if made.lacks and not made.metrics and all(lack.status == Status.TRANSPORT for lack in made.lacks):
         raise ModelFailure(f"no request for judges was answered: {made.lacks[0].why}", Status.TRANSPORT, made.usage)
     return made
 
@@ -220,6 +220,7 @@ def _is_judge(metric: Metric) -> bool:
 def _seated(chosen: Sequence[Metric], task: Task) -> list[Metric]:
     """Put the judges on one panel; its members take their places under their names."""
     judges = [metric for metric in chosen if isinstance(metric, CriterionJudge | RubricJudge)]
+    judges = [judge for judge in judges if judge.scale == LEVELS]  # that of a panel
     if not judges:
         return list(chosen)
     members = {member.name: member for member in Panel(judges, task.description).members()}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import dspy
+import numpy as np
 
 from metricsmith.errors import (
     HopelessModel,
@@ -15,26 +17,37 @@ from metricsmith.errors import (
     JudgementFailed,
     MetricsmithError,
     ModelFailure,
+    NeedsError,
     OptionError,
     nearest,
 )
+from metricsmith.formats import count as counted
+from metricsmith.metric import Metric
 from metricsmith.model_calls.calls import Call, model_call
+from metricsmith.optimizers.screening import beyond_chance, could_pass
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.asked_scale import asked_scale
-from metricsmith.programs.generators import AxesGenerator, RubricGenerator, StepsGenerator, contrast
-from metricsmith.programs.judges.base import Judge
+from metricsmith.programs.generators.axes import AxesGenerator, contrast
+from metricsmith.programs.generators.code import REPAIRS, CodeGenerator, CodeTrial, WrittenCode, written_code
+from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
+from metricsmith.programs.judges.base import Judge, slug
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.geval import GEval
+from metricsmith.programs.judges.prometheus import PrometheusJudge
 from metricsmith.records import Status, Task, Usage
 from metricsmith.signatures.generation import Axis
 from metricsmith.threads import in_threads
 
 __all__ = [
-    "DEFAULT_COUNTS", "GENERATORS", "Generated", "JudgeFamily", "Lack", "attempt", "axes_inputs", "check_complete",
-    "ends_all", "generate_judges", "rubric_inputs",
+    "DEFAULT_COUNTS", "FREE", "GENERATORS", "Generated", "GeneratorFamily", "Lack", "Material", "attempt",
+    "axes_inputs", "check_complete", "check_families", "code_inputs", "ends_all", "generate_judges", "rubric_inputs",
 ]  # fmt: skip
 
 # AutoMetrics, section 3.1: 10 single-criterion and 5 rubric judges.
 DEFAULT_COUNTS: Mapping[str, int] = {"criterion": 10, "rubric": 5}
+AXES_EXAMPLES = (
+    5  # rated outputs of either end that the request for axes shows; requests for functions show some of them
+)
 PARSE_TRIES = 4  # a lost generation request costs a whole judge, or all of them: try harder than for one judgement
 
 
@@ -50,26 +63,57 @@ class Lack:
 
 @dataclass(frozen=True)
 class Generated:
-    """Generated judges, the usage that made them, notes, and the judges that could not be made."""
+    """Generated metrics, the usage that made them, notes, and the metrics that could not be made."""
 
-    judges: tuple[Judge, ...] = ()
+    metrics: tuple[Metric, ...] = ()
     usage: Usage = field(default_factory=Usage)
     notes: tuple[str, ...] = ()
     lacks: tuple[Lack, ...] = ()
 
     def __add__(self, other: Generated) -> Generated:
         return Generated(
-            self.judges + other.judges, self.usage + other.usage, self.notes + other.notes, self.lacks + other.lacks
+            self.metrics + other.metrics, self.usage + other.usage, self.notes + other.notes, self.lacks + other.lacks
         )
 
 
 @dataclass(frozen=True)
-class JudgeFamily:
-    """A family of judges: how many requests each takes, and whether panels seat it; `build` makes them from axes."""
+class Material:
+    """The material of a family of metrics besides its axes: the task, the rated training rows, and a seed."""
 
-    build: Callable[[Sequence[Axis], Task], Generated]
+    task: Task
+    rows: Sequence[dspy.Example] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class GeneratorFamily:
+    """A family of metrics.
+
+    Parameters
+    ----------
+    build : callable
+        Makes metrics from axes.
+    requests_each : int
+        The requests that writing one is likely to take.
+    on_panels : bool
+        Whether panels seat its judges.
+    repairs_each : int
+        The requests that one may take besides, to be mended.
+    examples : int
+        How many rated outputs of either end each of these requests shows.
+    asks : bool
+        Whether its metrics ask a model about every row.
+    lacking : callable
+        The reason why this machine cannot make it, with what to install; empty where it can.
+    """
+
+    build: Callable[[Sequence[Axis], Material], Generated]
     requests_each: int
     on_panels: bool = True
+    repairs_each: int = 0
+    examples: int = 0
+    asks: bool = True
+    lacking: Callable[[], str] = str
 
 
 def ends_all(problem: MetricsmithError) -> bool:
@@ -132,12 +176,15 @@ def generate_judges(rows: Sequence[dspy.Example], task: Task, counts: Mapping[st
     ------
     OptionError
         For an unknown family.
+    NeedsError
+        For one that this machine cannot make.
     ModelFailure
         If the model proposes no axes.
     """
     for name in counts:
         if name not in GENERATORS:
             raise OptionError(f"no judge family {name!r}{nearest(name, GENERATORS)}; there are {', '.join(GENERATORS)}")
+    check_families(counts)
     wanted = sum(counts.values())
     if wanted == 0:
         return Generated()
@@ -149,22 +196,37 @@ def generate_judges(rows: Sequence[dspy.Example], task: Task, counts: Mapping[st
     made, start = Generated(usage=call.usage, notes=() if len(axes) == wanted else (note,)), 0
     for name, count in counts.items():
         own = axes[start : start + count]
-        made += attempt({name: len(own)}, partial(GENERATORS[name].build, own, task))
+        made += attempt({name: len(own)}, partial(GENERATORS[name].build, own, Material(task, rows, seed)))
         made += Generated(lacks=(Lack(name, count - len(own), note),) if len(own) < count else ())
         start += count
     return made
 
 
+def check_families(counts: Mapping[str, int]) -> None:
+    """Refuse families of which metrics are wanted and cannot be made on this machine, with a `NeedsError`."""
+    for name, count in counts.items():
+        if count and name in GENERATORS and (why := GENERATORS[name].lacking()):
+            raise NeedsError(f"generators={{{name!r}: {count}}}: {why}")
+
+
 def axes_inputs(rows: Sequence[dspy.Example], task: Task, count: int, *, seed: int = 0) -> dict[str, Any]:
     """The inputs of `AxesGenerator`, from rated rows; `seed` as for `contrast`."""
-    examples, asked = contrast(rows, task, seed=seed), asked_scale(task.scale)
+    return {**_rated_inputs(rows, task, AXES_EXAMPLES, seed), "count": count}
+
+
+def code_inputs(axis: Axis, rows: Sequence[dspy.Example], task: Task, *, seed: int = 0) -> dict[str, Any]:
+    """The inputs of `CodeGenerator` for one axis, from rated rows; `seed` as for `contrast`."""
+    return _rated_inputs(rows, task, GENERATORS["code"].examples, seed) | rubric_inputs(axis, task)
+
+
+def _rated_inputs(rows: Sequence[dspy.Example], task: Task, each: int, seed: int) -> dict[str, Any]:
+    examples, asked = contrast(rows, task, each=each, seed=seed), asked_scale(task.scale)
     scale = asked.scale if asked.points else task.scale
     return {
         "task": task.description,
         "rating": f"{task.target}, from {scale}" + ("" if scale.higher_is_better else ", where lower is better"),
         "liked": examples.liked,
         "disliked": examples.disliked,
-        "count": count,
     }
 
 
@@ -173,27 +235,26 @@ def rubric_inputs(axis: Axis, task: Task) -> dict[str, Any]:
     return {"task": task.description, "criterion": f"{axis.name}: {axis.meaning}"}
 
 
-def _criterion_judges(axes: Sequence[Axis], task: Task) -> Generated:
-    return Generated(
-        tuple(CriterionJudge(criterion=axis.name, meaning=axis.meaning, task=task.description) for axis in axes)
-    )
+def _criterion_judges(axes: Sequence[Axis], material: Material) -> Generated:
+    task = material.task.description
+    return Generated(tuple(CriterionJudge(criterion=axis.name, meaning=axis.meaning, task=task) for axis in axes))
 
 
 def _written(
     make_generator: Callable[[], dspy.Module],
     family: str,
-    what: str,
-    make_judge: Callable[[dict[str, Any], dspy.Prediction], Judge],
+    make_judge: Callable[..., Judge],
     axes: Sequence[Axis],
-    task: Task,
+    material: Material,
+    what: str = "rubric",
 ) -> Generated:
     """Ask a generator about each axis, concurrently; an axis for which that fails is left out with a note.
 
-    `make_judge` takes the axis and the task as a judge's options, and what the generator wrote.
+    `make_judge` takes the axis, the task and what the generator wrote as a judge's options.
     """
     if not axes:
         return Generated()
-    generator = make_generator()
+    generator, task = make_generator(), material.task
 
     def write(axis: Axis) -> Call:
         return model_call(generator, parse_tries=PARSE_TRIES, **rubric_inputs(axis, task))
@@ -203,34 +264,69 @@ def _written(
     for axis, call in zip(axes, calls, strict=True):
         if call.prediction is not None:
             options = {"criterion": axis.name, "meaning": axis.meaning, "task": task.description}
-            made += Generated((make_judge(options, call.prediction),))
+            made += Generated((make_judge(**options, **call.prediction),))
             continue
         note = f"no {what} for {axis.name!r}: {call.error}"
         made += Generated(notes=(note,), lacks=(Lack(family, 1, note, call.status),))
     return made
 
 
-GENERATORS: Mapping[str, JudgeFamily] = {
-    "criterion": JudgeFamily(_criterion_judges, requests_each=0),
-    "rubric": JudgeFamily(
-        partial(
-            _written,
-            RubricGenerator,
-            "rubric",
-            "rubric",
-            lambda options, written: RubricJudge(**options, levels=written.levels),
-        ),
-        requests_each=1,
+def _code_metrics(axes: Sequence[Axis], material: Material) -> Generated:
+    """Have a function written for each axis, concurrently; those are made that rise with the ratings beyond chance.
+
+    A function is asked for whose number is higher for better outputs; one that falls is wrong about its axis.
+
+    The rows that the requests for axes and functions show take no part in that test: a function that tells the best of
+    them from the worst goes with their ratings whatever it measures.
+    """
+    task, rated = material.task, RatedRows.of(material.rows, material.task.target)
+    generator = CodeGenerator()
+
+    def write(axis: Axis) -> WrittenCode:
+        inputs, name = code_inputs(axis, rated.rows, task, seed=material.seed), f"{slug(axis.name)}_code"
+        return written_code(generator, inputs, rated.rows, name=name, meaning=axis.meaning, parse_tries=PARSE_TRIES)
+
+    found = in_threads([partial(write, axis) for axis in axes], len(axes), "metricsmith writing") if axes else []
+    made, trials = Generated(usage=sum((one.usage for one in found), Usage())), list[CodeTrial]()
+    for axis, one in zip(axes, found, strict=True):
+        note = f"no function for {axis.name!r}: {one.why}"
+        if one.trial is None:
+            made += Generated(notes=(note,), lacks=(Lack("code", 1, note, one.status),))
+        else:
+            trials.append(one.trial)
+    shown = contrast(rated.rows, task, each=AXES_EXAMPLES, seed=material.seed).places
+    unseen = np.setdiff1d(np.arange(len(rated)), shown)
+    tested, columns = rated.take(unseen), [trial.values[unseen] for trial in trials]
+    ratings = tested.ratings if task.scale.higher_is_better else -tested.ratings
+    related = beyond_chance(columns, ratings, tested.groups, seed=material.seed)
+    metrics = [(trial.metric, goes) for trial, goes in zip(trials, related, strict=True) if trial.metric is not None]
+    dropped = [metric.name for metric, goes in metrics if not goes]
+    said = f"no candidates, since they rise with training ratings no more than chance does: {', '.join(dropped)}"
+    there = f"{counted(len(tested), 'row')} in {counted(len(set(tested.groups)), 'group')} that the model was not shown"
+    few = f"; not even a perfect one among {len(trials)} could: rate more groups of rows, or ask for fewer functions"
+    if could_pass(len(trials), ratings, tested.groups, seed=material.seed):
+        few = ""
+    notes = (f"{said} ({there}{few})",) if dropped else ()
+    return made + Generated(tuple(metric for metric, goes in metrics if goes), notes=notes)
+
+
+def _no_sandbox() -> str:
+    return "" if find_spec("pydantic_monty") else "code runs in a sandbox: pip install 'metricsmith[code]'"
+
+
+GENERATORS: Mapping[str, GeneratorFamily] = {
+    "criterion": GeneratorFamily(_criterion_judges, requests_each=0),
+    "rubric": GeneratorFamily(partial(_written, RubricGenerator, "rubric", RubricJudge), requests_each=1),
+    "geval": GeneratorFamily(  # on no panel, whose answer has no one token to look at
+        partial(_written, StepsGenerator, "geval", partial(GEval, mode="logprob"), what="evaluation steps"),
+        requests_each=1, on_panels=False,
     ),
-    "geval": JudgeFamily(  # on no panel, whose answer has no one token to look at
-        partial(
-            _written,
-            StepsGenerator,
-            "geval",
-            "evaluation steps",
-            lambda options, written: GEval(**options, steps=written.steps, mode="logprob"),
-        ),
-        requests_each=1,
-        on_panels=False,
+    "prometheus": GeneratorFamily(  # on no panel, whose form is another than the one that the model knows
+        partial(_written, RubricGenerator, "prometheus", PrometheusJudge), requests_each=1, on_panels=False,
     ),
-}
+    "code": GeneratorFamily(
+        _code_metrics, requests_each=1, on_panels=False, repairs_each=REPAIRS, examples=3, asks=False,
+        lacking=_no_sandbox,
+    ),
+}  # fmt: skip
+FREE = frozenset(name for name, family in GENERATORS.items() if not family.asks)  # cost nothing, once they are made

@@ -6,43 +6,45 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, Protocol, Self
+from typing import Any
 
 import dspy
 import numpy as np
 
 from metricsmith.bank.base import numbers_kept
 from metricsmith.datasets.columns import Columns
-from metricsmith.datasets.splits import Split, content_order
+from metricsmith.datasets.given import as_table
+from metricsmith.datasets.splits import Split
 from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError
-from metricsmith.metric import Metric
+from metricsmith.formats import count, money
 from metricsmith.optimizers.candidates import generate_candidates, retrieve_candidates
 from metricsmith.optimizers.evaluation import FoldTrial, cross_validated, held_out, needed_places
 from metricsmith.optimizers.fitting import check_learnable, fit
-from metricsmith.optimizers.generation import GENERATORS
+from metricsmith.optimizers.generation import FREE, GENERATORS
 from metricsmith.optimizers.options import ChosenSources, Options, unusable_notes
 from metricsmith.optimizers.own import check_functions, from_learning
 from metricsmith.optimizers.passes import Pass, stage
-from metricsmith.optimizers.recording import RunResult, SignatureLine, record_run
+from metricsmith.optimizers.probed import Probing, with_probe
+from metricsmith.optimizers.recording import SignatureLine, record_run
+from metricsmith.optimizers.result import RunResult
 from metricsmith.optimizers.spending import budget_lines, estimate_run, spending
 from metricsmith.optimizers.splits import RatedRows, Splits
-from metricsmith.optimizers.splitting import Division, split_table
-from metricsmith.records import Status, Task, Usage
-from metricsmith.report.probe.record import ProbeRecord
-from metricsmith.scoring import Budget, Concurrency, ScoreTable, score
+from metricsmith.optimizers.splitting import Division, configure, split_table
+from metricsmith.records import Task, Usage
+from metricsmith.scoring import ScoreTable, score
 from metricsmith.scoring.local import told_once
 from metricsmith.stats.ceiling import RaterCeiling
 from metricsmith.store import Store
 
 notes = logging.getLogger("metricsmith.notes")
 
-__all__ = ["Prepared", "configure", "induce", "induce_splits", "prepare", "run_pass", "with_probe"]
+__all__ = ["Prepared", "induce", "induce_splits", "prepare", "run_pass"]
 
 
 def run_pass(
@@ -71,6 +73,7 @@ def run_pass(
     """
     check_learnable(train.ratings)
     sources = sources or options.chosen_sources(train)
+    options = options.trained(train, task)
     with options.asking():
         with stage("finding candidates", options.progress):
             pool = generate_candidates(train.rows, task, options, sources)
@@ -190,7 +193,7 @@ def _fold_trial(rated: RatedRows, fold: Split, task: Task, options: Options, sou
 
 def _judge_unrated(trained: Pass, rows: Sequence[dspy.Example]) -> ScoreTable:
     """The components' judgements of unrated rows; the metric is made even if no component can judge these."""
-    options, metrics = trained.options, trained.components.metrics
+    options, metrics = trained.options, trained.saved
     try:
         with dspy.context(lm=options.model):
             return score(metrics, rows, **options.scoring)
@@ -202,27 +205,29 @@ def _judge_unrated(trained: Pass, rows: Sequence[dspy.Example]) -> ScoreTable:
 
 
 def induce(
-    table: Table,
+    data: Any,
     optimizer: Options | None = None,
     *,
     fraction: float | None = None,
-    test: Table | None = None,
+    test: Any = None,
     cv: int | None = None,
     split: str = "auto",
     prober: Probing | None = None,
+    **reading: Any,
 ) -> RunResult:
-    """Induce a metric from a table and evaluate it on rows that the fit has not seen.
+    """Induce a metric from rated outputs and evaluate it on rows that the fit has not seen.
 
     Parameters
     ----------
-    table : Table
-        Read by `read_table`; its candidate columns join the optimizer's.
+    data : Table, or any source of `read_table`
+        A path, a data frame, a data set, dicts or rows are read by `read_table`, guesses and all: its notes go to the
+        logger ``metricsmith.notes``. Candidate columns join the optimizer's.
     optimizer : AutoMetrics, optional
         By default ``AutoMetrics()``.
     fraction : float, optional
         Share of the rated rows to hold out, by group; 0 evaluates on the training rows, with a warning.
-    test : Table, optional
-        Test rows of their own, instead of a fraction.
+    test : Table, or any source of `read_table`, optional
+        Test rows of their own, instead of a fraction; read as `data` are.
     cv : int, optional
         Grouped cross-validation instead: generation, retrieval and fit are repeated inside each of this
         many folds, ``test`` is the mean over folds, and the metric is fitted on all rated rows.
@@ -233,16 +238,26 @@ def induce(
         reaches for it and it takes at most five times the requests.
     prober : Prober, optional
         Changes outputs of the table on purpose and shows in the report what the metric makes of them (`with_probe`).
+    **reading
+        Options of `read_table` for data that are not read yet: ``target="stars"``, ``output="answer"`` and so on.
 
     Raises
     ------
     OptionError
         If `cv` and `test` are both given, or `split` contradicts one of them, or the table has no target.
     DataError
-        If there are too few groups.
+        If the data cannot be read, or there are too few groups.
     NeedsError, ModelFailure
         As `AutoMetrics.compile` raises them.
     """
+    if optimizer is not None and not isinstance(optimizer, Options):
+        raise OptionError(
+            f"optimizer={optimizer!r:.60} is no AutoMetrics: write AutoMetrics(...); columns go by name, say "
+            "target='rating'"
+        )
+    table = as_table(data, reading, induce)
+    if test is not None:
+        test = as_table(test, {} if isinstance(test, Table) else reading, induce)
     run = prepare(table, optimizer, Division(fraction, test, cv, split))
     with run.spending():
         done = run.induced()
@@ -250,9 +265,7 @@ def induce(
 
 
 def prepare(table: Table, optimizer: Options | None = None, division: Division | None = None) -> Prepared:
-    """Take all decisions that `induce` with the same arguments takes before anything is asked; errors as there."""
-    if not isinstance(table, Table):
-        raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
+    """Take all decisions that `induce` of a table takes before anything is asked; errors as there."""
     options, task = configure(table, optimizer or Options())
     division = division or Division()
     splits, options = split_table(table, options, task, division)
@@ -293,14 +306,16 @@ class Prepared:
 
     def plan(self, prober: Probing | None = None) -> str:
         """The text of a dry run: rows, candidates, requests and cost; asks nothing."""
-        options, splits, usage, counts = self.options, self.splits, self.estimated, self.options.judge_counts
+        options, splits, usage = self.options, self.splits, self.estimated
         if isinstance(options.store, str | PathLike) and Path(options.store).exists():
             Store(options.store, read_only=True).close()  # the run would find out too, but later
         chosen = options.chosen_sources(splits.train)
         most = estimate_run(splits, self.task, options, most=True).requests
-        cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
-        judges = sum(counts.values()) if chosen.generated else 0
-        seated = sum(count for name, count in counts.items() if name in GENERATORS and GENERATORS[name].on_panels)
+        cost = "price unknown" if usage.cost is None else f"about {money(usage.cost)}"
+        counts = options.judge_counts if chosen.generated else {}
+        judges = sum(own for name, own in counts.items() if name not in FREE)
+        free = "".join(f", {own} of the family {name!r}" for name, own in counts.items() if own and name in FREE)
+        seated = sum(own for name, own in counts.items() if name in GENERATORS and GENERATORS[name].on_panels)
         usable, unusable = options.whole_bank.usable(splits.train.rows, coverage=options.coverage)
         weighted = {one.card.name: one.card.checkpoint for one in usable if one.family.model is not None}
         memory = ", ".join(f"{name} ({one.memory:.1f} GB)" for name, one in weighted.items() if one is not None)
@@ -313,74 +328,18 @@ class Prepared:
                 f"rows: {len(splits.train)} train, {len(splits.test)} test, {len(splits.unrated)} unrated",
                 f"source: {splits.origin}",
                 *([splits.split] if splits.split else []),
-                f"candidates: {judges} generated judges{together}, {'the' if chosen.existing else 'no'} bank metrics, "
-                f"{len(options.columns)} columns{own}; retrieval keeps at most {options.k} judges and "
-                "metrics",
+                f"candidates: {judges} generated judges{together}{free}, {'the' if chosen.existing else 'no'} bank "
+                f"metrics, {len(options.columns)} columns{own}; retrieval keeps at most {options.k} judges and metrics",
                 *([f"with weights, and the memory of each: {memory}"] if memory and chosen.existing else []),
                 *chosen.notes,
                 *options.remarks,
                 *(unusable_notes(unusable) if chosen.existing else []),
                 *splits.warnings,
-                f"requests: {usage.requests}, prompt tokens: {usage.prompt_tokens}, completion tokens: "
-                f"{usage.completion_tokens} ({cost}; what is likely, retries not counted; at most {most} requests"
-                f"{stored})",
+                f"requests: {count(usage.requests)}, prompt tokens: {count(usage.prompt_tokens)}, completion tokens: "
+                f"{count(usage.completion_tokens)} ({cost}; what is likely, retries not counted; at most "
+                f"{count(most, 'request')}{stored})",
                 *(f"budget: {line}" for line in budget_lines(options.budget, usage)),
                 *([] if prober is None else [prober.outlook(self.table.rows, self.task)]),
                 "nothing was sent and nothing was written",
             ]
         )
-
-
-class Probing(Protocol):
-    """The part of a `Prober` that an induction uses, as a protocol: probing is imported above this package."""
-
-    def filled(
-        self,
-        *,
-        lm: Any,
-        store: str | PathLike[str] | Store | None,
-        budget: Budget | None,
-        concurrency: Literal["auto"] | int | Concurrency,
-    ) -> Self:
-        """A prober with these options where this one has none of its own."""
-
-    def probe(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> ProbeRecord:
-        """Change outputs of the rows and score them."""
-
-    def outlook(self, rows: Sequence[dspy.Example], task: Task) -> str:
-        """A sentence on the requests that the probe will take."""
-
-
-def with_probe(done: RunResult, table: Table, optimizer: Options, prober: Probing) -> RunResult:
-    """A result whose record has a section on outputs of the table that were changed on purpose.
-
-    The prober uses the optimizer's model, store, budget and concurrency where it has none of its own. Where the model
-    fails in the probe, or the budget runs out, a warning takes the place of the section: the metric itself is made and
-    paid for.
-    """
-    options, task = configure(table, optimizer)
-    own = prober.filled(lm=options.model, store=options.store, budget=options.budget, concurrency=options.concurrency)
-    try:
-        found = own.probe(done.metric, table.subset(content_order(table.rows, task.target)).rows, task)
-    except ModelFailure as problem:
-        why = "the budget did not reach for it" if problem.status == Status.BUDGET else "the model failed"
-        warnings = (*done.record.warnings, f"there is no probe, since {why}: {problem}")
-        record = replace(done.record, warnings=warnings)
-    else:
-        warnings = (*done.record.warnings, *(f"probe: {warning}" for warning in found.warnings))
-        notes = (*done.record.notes, *(f"probe: {note}" for note in found.notes))
-        counted = {name: value for name, value in done.record.usage.items() if name != "estimated"}
-        spent = Usage(**counted) + found.usage
-        usage = {**done.record.usage, **asdict(spent), "seconds": round(spent.seconds, 3)}
-        record = replace(done.record, probe=found, warnings=warnings, notes=notes, usage=usage)
-    return RunResult(done.metric.with_record(record), record)
-
-
-def configure(table: Table, optimizer: Options) -> tuple[Options, Task]:
-    """The optimizer's options with the table's candidate columns added."""
-    columns = tuple(dict.fromkeys([*optimizer.columns, *table.metric_values]))
-    prior = tuple(dict.fromkeys([*optimizer.prior_columns, *table.prior]))
-    task = optimizer.task or table.task
-    if not task.target:
-        raise OptionError("the table has no rating column: name one with target=... (--target)")
-    return replace(optimizer, columns=columns, prior_columns=prior), task

@@ -15,12 +15,14 @@ from metricsmith.bank.column import column_numbers
 from metricsmith.bank.weighted import lacking, model_name, uncomputable
 from metricsmith.datasets.target_copies import check_copies
 from metricsmith.errors import DataError, NeedsError, OptionError, nearest
+from metricsmith.formats import percent
 from metricsmith.metric import Metric
 from metricsmith.model_calls.adapters import adapter_in_force
 from metricsmith.model_calls.limits import Budget
 from metricsmith.model_calls.models import using
+from metricsmith.optimizers.cross_fitting import trained_own
 from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.generation import DEFAULT_COUNTS, GENERATORS
+from metricsmith.optimizers.generation import DEFAULT_COUNTS, GENERATORS, check_families
 from metricsmith.optimizers.learning_judges import LEARNED
 from metricsmith.optimizers.own import not_here, own_metrics
 from metricsmith.optimizers.splits import RatedRows
@@ -88,7 +90,7 @@ class Options:
     max_failure_rate: float = 0.2
     per_judge: bool = True
     strict: bool = False
-    progress: bool = False
+    progress: bool = True
     generated_only_below: int = 80  # AutoMetrics, section 4.6
     panel: bool = False
     allow_missing: bool = False
@@ -168,6 +170,11 @@ class Options:
         """The same with those of the caller's own metrics that are left."""
         return replace(self, metrics=tuple(own)) if self.own else self
 
+    def trained(self, train: RatedRows, task: Task) -> Self:
+        """The same with own metrics that are untrained cross-fitted on these rows; notes name those that cannot be."""
+        own, notes = trained_own(self.own, train, task, seed=self.seed, progress=self.progress)
+        return replace(self.with_own(own), remarks=(*self.remarks, *notes))
+
     @property
     def fit(self) -> FitOptions:
         """The options of the regression."""
@@ -196,12 +203,14 @@ class Options:
         return using(self.lm)
 
     def chosen_sources(self, train: RatedRows) -> ChosenSources:
-        """The sources that are used for these training rows; `NeedsError` if they cannot be, or a named metric."""
+        """The sources that are used for these training rows; `NeedsError` if they, or what is named, cannot be."""
         named = {*map(model_name, self.local or ()), *map(model_name, () if self._by_word else self.bank_models or ())}
         for family in self.whole_bank.families:
             if family.model is not None and family.model.name in named and (why := lacking(family)):
                 raise NeedsError(f"{family.model.name}: {why.removeprefix(f'{family.model.name}: ')}")
-        return self.resolve(len(train), self.model is not None, any(row.get("output") for row in train.rows))
+        sources = self.resolve(len(train), self.model is not None, any(row.get("output") for row in train.rows))
+        check_families(self.judge_counts if sources.generated else {})
+        return sources
 
     def resolve(self, rated: int, has_lm: bool, has_text: bool) -> ChosenSources:
         """Decide on the sources for `rated` training rows.
@@ -285,11 +294,11 @@ class Options:
             return {}
         shares = (table.statuses[:rows] == CODES[Status.SKIPPED]).mean(axis=(0, 2))
         found = {
-            name: f"{share:.0%}" for name, share in zip(table.names, shares, strict=True) if share > MOST_MISSING + 1e-9
+            name: percent(share) for name, share in zip(table.names, shares, strict=True) if share > MOST_MISSING + 1e-9
         }
         if found and len(found) == len(table.names):
             raise DataError(
-                f"every candidate lacks a value on more than {MOST_MISSING:.0%} of the {rows} training rows: "
+                f"every candidate lacks a value on more than {percent(MOST_MISSING)} of the {rows} training rows: "
                 f"{_listed(found)}; fill in what they need, or let them stay with allow_missing=True (--allow-missing)"
             )
         return found
@@ -314,7 +323,7 @@ def sparse_note(sparse: Mapping[str, str]) -> list[str]:
     if not sparse:
         return []
     return [
-        f"no value on more than {MOST_MISSING:.0%} of the training rows, and so left out (--allow-missing keeps "
+        f"no value on more than {percent(MOST_MISSING)} of the training rows, and so left out (--allow-missing keeps "
         f"them): {_listed(sparse)}"
     ]
 

@@ -6,6 +6,7 @@ They are always candidates: neither the number of rows nor retrieval leaves them
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import dspy
@@ -14,20 +15,27 @@ from numpy.typing import NDArray
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
-from metricsmith.bank.weighted import lacking
+from metricsmith.bank.code import CodeMetric
+from metricsmith.bank.models.finetuned import FinetunedMetric
+from metricsmith.bank.weighted import family_of, lacking
 from metricsmith.datasets.target_copies import check_copies, combinations_of
 from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import EVERY_LABEL, Asker, Metric, read_labels
+from metricsmith.optimizers.cross_fitting import CrossFitted, is_untrained
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.kinds import check_state
-from metricsmith.programs.learned import learned_from, row_hash
+from metricsmith.programs.learned import learned_from
 from metricsmith.records import Task
+from metricsmith.saving import row_hash
 from metricsmith.scoring import ScoreTable
 from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.plan import as_metric
 from metricsmith.stats.correlation import kendall_tau_b
 
-__all__ = ["check_functions", "free_name", "from_learning", "hidden_fields", "named_apart", "not_here", "own_metrics"]
+__all__ = [
+    "check_functions", "free_name", "from_learning", "hidden_fields", "named_apart", "not_here", "own_metrics",
+    "renamed",
+]  # fmt: skip
 
 BoolArray = NDArray[np.bool_]
 ALLOWED = "judges and other metrics, functions of (example, pred), names such as 'rouge1_f', or banks"
@@ -69,8 +77,10 @@ def own_metrics(given: Any, bank: MetricBank | None = None) -> tuple[MetricBank 
 
 
 def not_here(metric: Metric) -> str:
-    """The reason why this machine cannot compute a metric with weights; empty where it can, and for others."""
-    return lacking(metric.family) if isinstance(metric, BankMetric) else ""
+    """The reason why this machine cannot compute a metric, for want of weights or an engine; empty where it can."""
+    if isinstance(metric, CodeMetric):
+        return metric.unusable_here()
+    return lacking(family) if (family := family_of(metric)) else ""
 
 
 def _metrics_of(one: Any, place: str, bank: MetricBank) -> Sequence[Metric]:
@@ -84,7 +94,7 @@ def _metrics_of(one: Any, place: str, bank: MetricBank) -> Sequence[Metric]:
     if isinstance(one, type) or not (isinstance(one, Metric) or callable(one)):
         raise OptionError(f"{place}={one!r:.60} cannot be a candidate; allowed are {ALLOWED}")
     metric = as_metric(one)
-    if not_here(metric):
+    if not_here(metric) or is_untrained(metric):
         return [metric]
     if read_labels(metric) not in ((), EVERY_LABEL):
         raise OptionError(
@@ -144,14 +154,25 @@ def free_name(name: str, taken: set[str]) -> str:
 
 def _can_be_renamed(metric: Metric) -> bool:
     """False for metrics named by a bank, a panel or a table, and for induced metrics."""
+    if isinstance(metric, CrossFitted):
+        return _can_be_renamed(metric.kept)
     settings = getattr(getattr(metric, "settings", None), "values", {})
     of_panel = hasattr(getattr(metric, "asker", None), "members")
-    return isinstance(metric, CallableMetric) or ("name" in settings and not of_panel)
+    return isinstance(metric, CallableMetric | CodeMetric | FinetunedMetric) or ("name" in settings and not of_panel)
 
 
 def _called(metric: Metric, name: str, hidden: Collection[str]) -> Metric:
-    if isinstance(metric, CallableMetric):
-        return metric.among(name, hidden)
+    return metric.among(name, hidden) if isinstance(metric, CallableMetric) else renamed(metric, name)
+
+
+def renamed(metric: Metric, name: str) -> Metric:
+    """The metric itself where it has this name, else a copy that has it.
+
+    Raises
+    ------
+    OptionError
+        If the metric cannot have another name.
+    """
     if name == metric.name:
         return metric
     if not _can_be_renamed(metric):
@@ -159,6 +180,10 @@ def _called(metric: Metric, name: str, hidden: Collection[str]) -> Metric:
             f"two candidates are called {metric.name!r}, and a {type(metric).__name__} cannot be renamed: rename the "
             "other one, or leave one out"
         )
+    if isinstance(metric, CrossFitted):
+        return metric.called(name, renamed(metric.kept, name))
+    if isinstance(metric, CodeMetric | FinetunedMetric):
+        return replace(metric, name=name)
     copy: Any = metric.deepcopy()  # type: ignore[attr-defined]
     copy.settings.values["name"] = name
     return copy  # type: ignore[no-any-return]
@@ -212,9 +237,10 @@ def from_learning(metric: Metric, rated: RatedRows) -> BoolArray:
     """True for rows in a group that the metric has learned from, shape (n,).
 
     Whole groups, because an instruction that was tuned on one answer to a question knows the question. The metric is
-    asked there all the same, since the report shows these rows.
+    asked there all the same, since the report shows these rows. A cross-fitted column has learned from none of them,
+    and what is still to be trained from nothing.
     """
-    known = learned_from(metric)
+    known = frozenset() if isinstance(metric, CrossFitted) or is_untrained(metric) else learned_from(metric)
     hashes = [row_hash(row) for row in rated.rows] if known else []
     groups = {group for group, one in zip(rated.groups, hashes, strict=False) if one in known}
     return np.array([group in groups for group in rated.groups], dtype=bool)

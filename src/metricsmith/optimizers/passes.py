@@ -12,20 +12,22 @@ from typing import Any
 import dspy
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
+from metricsmith.bank.text import without_spaces
 from metricsmith.datasets.columns import Columns
 from metricsmith.metric import Metric
 from metricsmith.model_calls.adapters import adapter_name
 from metricsmith.optimizers.candidates import Candidates
+from metricsmith.optimizers.cross_fitting import CrossFitted
 from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.induced import InducedMetric, best_contributions, induced_fingerprint, predict_ratings
-from metricsmith.programs.learned import row_hash
 from metricsmith.records import Task
 from metricsmith.report.induction.record import LearningPoint
+from metricsmith.saving import row_hash
 from metricsmith.scoring import ScoreTable
+from metricsmith.scoring.progress import progress_bar
 from metricsmith.stats.correlation import FloatArray, batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import resampled_rows
 
@@ -41,8 +43,8 @@ DRAWS = 5  # seeded draws of training groups per point of the learning curve
 
 @contextmanager
 def stage(label: str, enabled: bool) -> Iterator[None]:
-    """Show that a stage runs; nothing is shown where standard error is no terminal."""
-    with tqdm(total=1, desc=label, bar_format="{desc}: {elapsed}", disable=None if enabled else True) as bar:
+    """Show that a stage runs, where `progress_bar` shows anything."""
+    with progress_bar(enabled, total=1, desc=label, bar_format="{desc}: {elapsed}") as bar:
         yield
         bar.update()
 
@@ -106,21 +108,26 @@ class Pass:
         """Predictions of the induced metric from candidate scores, shape (n, m) -> (n,)."""
         return predict_ratings(self.fitted.small, values[:, self.fitted.positions])
 
+    @property
+    def saved(self) -> list[Metric]:
+        """The components as they are saved: of a cross-fitted column the metric that was trained on all rows."""
+        return [one.kept if isinstance(one, CrossFitted) else one for one in self.components.metrics]
+
     def fingerprint(self) -> str:
         """The fingerprint of the induced metric."""
-        return induced_fingerprint(self.components.metrics, self.fitted.small.to_dict(), asdict(self.task))
+        return induced_fingerprint(self.saved, self.fitted.small.to_dict(), asdict(self.task))
 
     def metric(self, signature: str = "", columns: Columns | None = None) -> InducedMetric:
         """The induced metric, with the signature line of its run and the columns that its rows were read from."""
-        components, combination, model = self.components, self.fitted.small, self.options.model
-        asks = model is not None and any("model" in metric.card.needs for metric in components.metrics)
+        components, combination, model = self.saved, self.fitted.small, self.options.model
+        asks = model is not None and any("model" in metric.card.needs for metric in components)
         return InducedMetric(
-            components=components.metrics,
+            components=components,
             combination=combination,
             task=self.task,
-            best=best_contributions(combination, components.run()[: len(self.train)], self.task.scale),
+            best=best_contributions(combination, self.components.run()[: len(self.train)], self.task.scale),
             signature=signature,
-            reading=None if columns is None else _reading(columns, components.metrics),
+            reading=None if columns is None else _reading(columns, components),
             adapter=adapter_name(),
             made_with={
                 **({"model": str(model.model)} if asks else {}),
@@ -137,12 +144,17 @@ def _reading(columns: Columns, components: Sequence[Metric]) -> dict[str, Any]:
     reading: dict[str, Any] = {"metric_columns": [glob.escape(card.name) for card in cards if card.kind == "column"]}
     if any(card.kind != "column" for card in cards):
         reading["output"] = columns.output
-    if judged or "input" in needs:
+    if judged or "input" in needs or columns.output in columns.inputs:  # the column says where its output ends
         reading["inputs"] = list(columns.inputs)
     if judged or "references" in needs:
         reading["reference"] = list(columns.references)
     if judged:
         reading["context"] = columns.context
+    if columns.levels:
+        reading["levels"] = list(columns.levels)
+    labels = {role: getattr(columns, role) for role in ("id", "group", "system") if role not in columns.guessed}
+    if usual := {role: name for role, name in labels.items() if name is not None}:
+        reading["usual"] = usual
     return reading
 
 
@@ -191,10 +203,13 @@ def predictions(
     if single is not None:
         place, sign = single
         result["best single candidate"] = sign * with_median(values[:, place], trained.train_values[:, place])
-    train_lengths = _output_lengths(train.rows)
+    # The rows of a fold and those it was trained on are the table, so that all folds count the same.
+    unspaced = without_spaces([row.get("output") or "" for row in (*train.rows, *rows)])
+    train_lengths = _output_lengths(train.rows, unspaced)
     if np.isfinite(train_lengths).all():
         sign = -1.0 if kendall_tau_b(train_lengths, train.ratings) < 0 else 1.0  # undefined: as if longer were better
-        result["output length in words"] = sign * _output_lengths(rows)
+        counted = "characters" if unspaced else "words"
+        result[f"output length in {counted}"] = sign * _output_lengths(rows, unspaced)
     return result
 
 
@@ -223,9 +238,11 @@ def with_median(column: FloatArray, known: FloatArray) -> FloatArray:
     return np.where(np.isfinite(column), column, np.median(known[np.isfinite(known)]))
 
 
-def _output_lengths(rows: Sequence[dspy.Example]) -> FloatArray:
-    """Words per output, NaN without one."""
-    return np.array([len(row["output"].split()) if row.get("output") else np.nan for row in rows], dtype=float)
+def _output_lengths(rows: Sequence[dspy.Example], unspaced: bool) -> FloatArray:
+    """Words per output, or characters where words have no spaces between them; NaN without one."""
+    texts = [row.get("output") for row in rows]
+    counted = [np.nan if not text else len(text if unspaced else text.split()) for text in texts]
+    return np.array(counted, dtype=float)
 
 
 def selected_shares(trained: Pass, options: FitOptions, seed: int) -> dict[str, float]:

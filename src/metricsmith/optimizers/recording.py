@@ -1,30 +1,29 @@
-"""The result of a run: the record that the reports show, and the signature line that makes it reproducible."""
+"""The record of a run, which the reports show, and the signature line that makes it reproducible."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import dspy
 import numpy as np
 
 from metricsmith.bank.catalogue import default_bank
-from metricsmith.errors import DataError
+from metricsmith.formats import p_stated
 from metricsmith.metric import content_hash
 from metricsmith.model_calls.models import identity
+from metricsmith.optimizers.cross_fitting import CrossFitted
 from metricsmith.optimizers.evaluation import Evaluation
 from metricsmith.optimizers.fitting import FULL
+from metricsmith.optimizers.generation import FREE
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.passes import METRIC, Pass, best_single, predictions
 from metricsmith.optimizers.splits import Splits, in_given_order
 from metricsmith.programs.induced import Explanation, InducedMetric
 from metricsmith.programs.judges.panel import PanelMember, tokens_per_row
 from metricsmith.records import Judgement, Task, Usage
-from metricsmith.report.induction.document import write_reports
 from metricsmith.report.induction.record import Component, RowRecord, RunRecord
 from metricsmith.report.induction.verdict import not_beaten
 from metricsmith.scoring import ScoreTable, tally
@@ -34,38 +33,9 @@ from metricsmith.stats.correlation import kendall_tau_b
 from metricsmith.stats.resampling import MINIMUM_GROUPS
 from metricsmith.version import __version__
 
-__all__ = ["RunResult", "SignatureLine", "record_run"]
+__all__ = ["SignatureLine", "record_run"]
 
 SEPARATOR = " | "
-
-
-@dataclass(frozen=True, repr=False)
-class RunResult:
-    """An induced metric and the record of how it came about."""
-
-    metric: InducedMetric
-    record: RunRecord
-
-    def write(self, folder: str | PathLike[str], *, raw_csv: bool = False) -> None:
-        """Write ``metric.json``, ``report.html``, ``report.md``, ``report.json`` and ``scores.csv``.
-
-        With `raw_csv`, texts in the latter that a spreadsheet would run are not marked.
-
-        Raises
-        ------
-        DataError
-            If the folder cannot be written to.
-        """
-        target = Path(folder)
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-            self.metric.save(target / "metric.json")
-            write_reports(self.record, target, raw_csv=raw_csv)
-        except OSError as problem:
-            raise DataError(f"cannot write to {target}: {problem.strerror}; name another folder") from problem
-
-    def __repr__(self) -> str:
-        return f"RunResult(metric={self.metric!r}, tau-b {self.record.headline.kendall_tau_b:.3f})"
 
 
 @dataclass(frozen=True)
@@ -245,6 +215,7 @@ def _components(trained: Pass, evaluation: Evaluation) -> tuple[Component, ...]:
             card=metric.card,
             selected_share=evaluation.shares.get(metric.name, math.nan),
             weights=getattr(metric, "weights", ""),
+            copies=len(metric.members) if isinstance(metric, CrossFitted) else 0,
             seconds=sum(one.usage.seconds for one in table.column(j)) / len(table.rows) or math.nan,
         )
         for j, (metric, weight) in enumerate(zip(table.metrics, small.weights, strict=True))
@@ -315,7 +286,7 @@ def _all_warnings(
 ) -> list[str]:
     """The warnings of a record: those on the data come `first`, those on `unrated` rows last."""
     candidates, dropped, warnings = trained.candidates, trained.scored.dropped, [*first, *trained.warnings]
-    lacking = sum(lack.count for lack in candidates.lacks)
+    lacking = sum(lack.count for lack in candidates.lacks if lack.family not in FREE)
     local = [one.name for one in trained.scored.metrics if one.name in dropped and one.card.cost == "local"]
     failing, asked = len(dropped) - len(local), candidates.made + lacking
     if 2 * (lacking + failing) > asked:
@@ -387,7 +358,7 @@ def _first_doubt(evaluation: Evaluation) -> str:
         ),
         (
             not test.p_value <= 0.05,
-            f"On held-out rows the agreement with the raters cannot be told from chance (p = {test.p_value:.2f}): "
+            f"On held-out rows the agreement with the raters cannot be told from chance ({p_stated(test.p_value)}): "
             "do not use this metric to choose or to optimise.",
         ),
         (

@@ -13,19 +13,21 @@ from typing import Any, Literal
 import dspy
 
 from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, OptionError
+from metricsmith.formats import money
 from metricsmith.metric import Metric, content_key
 from metricsmith.model_calls.limits import Budget, Concurrency, estimate_tokens, price, total_usage
 from metricsmith.model_calls.rate_limiter import RateLimiter, in_force, span, spanning
 from metricsmith.optimizers.fitting import PAPER_N
-from metricsmith.optimizers.generation import GENERATORS
+from metricsmith.optimizers.generation import FREE, GENERATORS
 from metricsmith.optimizers.learning_judges import learned_counts, startable
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.splits import RatedRows, Splits
-from metricsmith.programs.generators import contrast
+from metricsmith.programs.generators.axes import contrast
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.panel import Panel
+from metricsmith.programs.judges.prometheus import PrometheusJudge
 from metricsmith.records import Status, Task, Usage
 from metricsmith.scoring import estimate as estimate_scoring
 from metricsmith.signatures.generation import ProposeAxes
@@ -94,7 +96,7 @@ def estimate_passes(passes: Sequence[PassRows], task: Task, options: Options, *,
     sources = options.chosen_sources(passes[-1].train)
     counts: Mapping[str, int] = options.judge_counts if sources.generated else {}
     with options.asking():
-        own = _own(passes, options, sum(counts.values()), most)
+        own = _own(passes, options, sum(count for name, count in counts.items() if name not in FREE), most)
         made = sum((_made(one, task, options, counts, sources.existing, most) for one in passes), Usage())
     made = replace(made, cost=price(getattr(options.model, "model", ""), made.prompt_tokens, made.completion_tokens))
     return total_usage([own, made])
@@ -117,13 +119,14 @@ def _made(one: PassRows, task: Task, options: Options, counts: Mapping[str, int]
     """The requests of one pass: to make its generated judges, for these to read rows, and to rank all cards."""
     rows = one.train.rows
     starts = startable(rows, task, learned_counts(counts), seed=options.seed)
-    families = {name: count for name, count in counts.items() if name in GENERATORS and count}
+    generated = {name: count for name, count in counts.items() if name in GENERATORS and count}
+    families = {name: count for name, count in generated.items() if name not in FREE}
     judges = sum(families.values()) + len(starts)
     bank = options.whole_bank.usable(rows, coverage=options.coverage)[0] if existing else []
-    cards = judges + len({metric.card.name for metric in bank})
+    cards = sum(generated.values()) + len(starts) + len({metric.card.name for metric in bank})
     ranked = options.model is not None and options.recommender is None and cards > options.k
     shown = min(cards, max(MOST_CARDS, options.k)) if ranked else 0
-    usage = _written(rows, task, families) + Usage(int(ranked), shown * CARD_TOKENS, shown * 8)
+    usage = _written(rows, task, generated, most) + Usage(int(ranked), shown * CARD_TOKENS, shown * 8)
     kept = min(1.0, options.k / judges) if judges else 0.0
     asked = [(_request([_sample(name, task)], rows), kept * count) for name, count in families.items()]
     total = judges + len(options.own)
@@ -158,15 +161,22 @@ def _contents(rows: Sequence[dspy.Example]) -> int:
     return len({content_key(row) for row in rows})
 
 
-def _written(rows: Sequence[dspy.Example], task: Task, families: Mapping[str, int]) -> Usage:
-    """One request for all criteria, and those that write rubrics or steps."""
+def _written(rows: Sequence[dspy.Example], task: Task, families: Mapping[str, int], most: bool) -> Usage:
+    """One request for all criteria, and those that write rubrics, steps or functions, with `most` repairs too."""
     if not families:
         return Usage()
-    written = sum(count * GENERATORS[name].requests_each for name, count in families.items())
-    examples = contrast(rows, task)
-    ask = estimate_tokens(ProposeAxes.instructions + examples.liked + examples.disliked) + FRAME_TOKENS
-    completion = sum(families.values()) * 40 + written * WRITTEN_TOKENS
-    return Usage(1 + written, ask + written * WRITTEN_TOKENS, completion)
+    made = [(count, GENERATORS[name]) for name, count in families.items()]
+    by_examples = [(count * (one.requests_each + most * one.repairs_each), one.examples) for count, one in made]
+    written = sum(count for count, _ in by_examples)
+    prompt = estimate_tokens(ProposeAxes.instructions) + _shown_tokens(rows, task) + FRAME_TOKENS
+    prompt += written * WRITTEN_TOKENS
+    prompt += sum(count * _shown_tokens(rows, task, each=each) for count, each in by_examples if each)
+    return Usage(1 + written, prompt, sum(families.values()) * 40 + written * WRITTEN_TOKENS)
+
+
+def _shown_tokens(rows: Sequence[dspy.Example], task: Task, **each: int) -> int:
+    examples = contrast(rows, task, **each)
+    return estimate_tokens(examples.liked + examples.disliked)
 
 
 def _kept_share(judges: int, options: Options) -> float:
@@ -184,6 +194,8 @@ def _sample(family: str, task: Task, number: int = 0) -> Judge:
         return CriterionJudge(**criterion)
     if family == "rubric":
         return RubricJudge(**criterion, levels=[LEVEL] * 5)
+    if family == "prometheus":
+        return PrometheusJudge(**criterion, levels=[LEVEL] * 5)
     return GEval(**criterion, steps=[LEVEL] * 5, mode="logprob")
 
 
@@ -281,7 +293,7 @@ def _ended(
     around: RateLimiter | None = limiter
     while around is not None:
         around.refused, around = "", around.outer
-    dollars = "" if spent.cost is None else f", ${spent.cost:.4f}"
+    dollars = "" if spent.cost is None else f", {money(spent.cost)}"
     tokens = spent.prompt_tokens + spent.completion_tokens
     kept = (
         "run the same again with a store (--store FILE), which keeps what is paid for, or with a larger budget"

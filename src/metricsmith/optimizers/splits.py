@@ -9,14 +9,14 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.splits import Split, instructions
+from metricsmith.datasets.splits import Split, group_of, instructions
 from metricsmith.errors import DataError
-from metricsmith.metric import content_hash
+from metricsmith.formats import percent
 from metricsmith.records import Task
 from metricsmith.report.induction.record import RowRecord
 from metricsmith.stats.correlation import FloatArray
 
-__all__ = ["RatedRows", "Splits", "group_of", "in_given_order", "shared_source", "split_rated", "twin_note"]
+__all__ = ["RatedRows", "Splits", "in_given_order", "shared_source", "split_rated", "twin_note"]
 
 _BASE, _INVERSE = np.uint64(0x9E3779B97F4A7C15), np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
 
@@ -120,13 +120,6 @@ def split_rated(rows: Sequence[dspy.Example], task: Task) -> tuple[list[dspy.Exa
     return rated, unrated
 
 
-def group_of(row: dspy.Example, number: int) -> str:
-    """The row's group, or else its input, or else the row itself, whose place is `number`."""
-    if row.get("group") is not None:
-        return str(row["group"])
-    return f"input {content_hash(row['input'])}" if row.get("input") else f"row {number}"
-
-
 def shared_source(train: RatedRows, test: RatedRows) -> str:
     """The first group (where rows name one), input or output that stands in training and test rows and must not.
 
@@ -180,8 +173,8 @@ def twin_note(splits: Sequence[tuple[Sequence[dspy.Example], Sequence[dspy.Examp
     tested = sum(len(test) for _, test in splits)
     kinds = [f"{equal} with the same output"] * (equal > 0) + [f"{close} with one word more or less"] * (close > 0)
     return (
-        f"{equal + close} of {tested} test rows ({(equal + close) / tested:.0%}) have a twin under another source in "
-        f"training: {', '.join(kinds)}"
+        f"{equal + close} of {tested} test rows ({percent((equal + close) / tested)}) have a twin under another "
+        f"source in training: {', '.join(kinds)}"
     )
 
 

@@ -17,6 +17,7 @@ from metricsmith.datasets.splits import Split, content_order, effective_groups, 
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric
+from metricsmith.optimizers.cross_fitting import is_untrained
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.own import from_learning
 from metricsmith.optimizers.spending import budget_lines, estimate_run
@@ -25,7 +26,7 @@ from metricsmith.programs.learned import has_learned, learned_from
 from metricsmith.records import Task, Usage
 
 __all__ = [
-    "ENOUGH", "FEWEST_GROUPS", "FEWEST_ROWS", "FRACTION", "SPLITS", "Division", "fold_count", "set_apart",
+    "ENOUGH", "FEWEST_GROUPS", "FEWEST_ROWS", "FRACTION", "SPLITS", "Division", "configure", "fold_count", "set_apart",
     "split_table",
 ]  # fmt: skip
 
@@ -274,7 +275,7 @@ def _any_learned(metrics: Sequence[Metric], rated: RatedRows) -> BoolArray:
 
 def _unstated(metric: Metric) -> str:
     """A warning about a judge that shows signs of learning and does not say from which rows; else empty."""
-    if learned_from(metric) or not has_learned(metric):
+    if is_untrained(metric) or learned_from(metric) or not has_learned(metric):
         return ""
     return (
         f"Your metric {metric.name!r} has learned from rated rows and does not say which: if they are among these, its "
@@ -301,3 +302,13 @@ def _too_few(rated: RatedRows, learned: BoolArray) -> str:
         f"it has learned from {int(learned.sum())} of {len(rated)} rows or their groups, and the other {rows} in "
         f"{len(groups)} groups are fewer than {FEWEST_ROWS} in {FEWEST_GROUPS}; rate more rows, or tune on fewer"
     )
+
+
+def configure(table: Table, optimizer: Options) -> tuple[Options, Task]:
+    """The optimizer's options with the table's candidate columns added."""
+    columns = tuple(dict.fromkeys([*optimizer.columns, *table.metric_values]))
+    prior = tuple(dict.fromkeys([*optimizer.prior_columns, *table.prior]))
+    task = optimizer.task or table.task
+    if not task.target:
+        raise OptionError("the table has no rating column: name one with target=... (--target)")
+    return replace(optimizer, columns=columns, prior_columns=prior), task

@@ -34,7 +34,7 @@ from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objec
 from metricsmith.optimizers.tuning.credits import Credits, MeasureReader
 from metricsmith.optimizers.tuning.methods import METHODS, SETS, TuningJob, judge_selection_rows, quiet
 from metricsmith.optimizers.tuning.readers import OptionReader, PredictionReader, number_reader
-from metricsmith.optimizers.tuning.selection import Tuning, answered, choose
+from metricsmith.optimizers.tuning.selection import answered, choose
 from metricsmith.optimizers.tuning.splits import (
     demonstration_draws,
     episode_splits,
@@ -47,8 +47,9 @@ from metricsmith.programs.asked_scale import asked_note
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.programs.learned import mark_tuned
-from metricsmith.programs.specialist.examples import chooses_examples
+from metricsmith.programs.specialist.examples import takes_examples
 from metricsmith.records import Status, Task
+from metricsmith.report.tuning.record import Tuning
 
 __all__ = ["JudgeTuner", "budget_for"]
 
@@ -327,22 +328,17 @@ class JudgeTuner:
             ratings = np.concatenate([credits.learn.ratings, credits.select.ratings])
             asked = asked_note(str(tuned.settings.measure), tuned.rating_scale, ratings)
         mark_tuned(tuned, [*credits.learn.rows, *credits.select.rows])
+        shown = tuple({k: str(v) for k, v in demo.items()} for at in tuned.predictors() for demo in at.demos)
         tuned.tuning = Tuning(
-            method=self.method,
-            objective=self.goal.name,
-            selection=selection,
+            method=self.method, objective=self.goal.name, selection=selection,
             before={name: at.signature.instructions for name, at in judge.named_predictors()},
             after={name: at.signature.instructions for name, at in tuned.named_predictors()},
-            demos=sum(len(predictor.demos) for predictor in tuned.predictors()),
-            learned=len(credits.learn),
-            selected=len(credits.select),
-            bound=bound,
+            demos=len(shown), learned=len(credits.learn), selected=len(credits.select),
+            bound=bound, discarded=sum(name in lost for name in complete), ended=ended, asked=asked,
             usage=replace(table.limiter.spent, seconds=time.perf_counter() - began),
-            discarded=sum(name in lost for name in complete),
-            ended=ended,
-            asked=asked,
-            reported=credits.reported(before, selection.chosen),
-        )
+            reported=credits.reported(before, selection.chosen), groups=len(set(credits.select.groups)),
+            demonstrations=shown, signature=f"{job.signature} | {self.method}, budget {self.budget}",
+        )  # fmt: skip
         _log.info("%s", tuned.tuning)
         return tuned
 
@@ -360,10 +356,12 @@ class JudgeTuner:
             raise OptionError(
                 f"{type(judge).__name__} puts the answers of judges together: tune those judges, then build it"
             )
-        if chooses_examples(judge) and self.method not in ("gepa", "mipro"):
+        if why := getattr(judge, "fixed_instruction", ""):
+            raise OptionError(why)
+        if not takes_examples(judge) and self.method not in ("gepa", "mipro"):
             raise OptionError(
-                f"method={self.method!r} shows fixed examples, beside which a specialist's own would stand: tune its "
-                "instruction with method='gepa' or 'mipro'"
+                f"method={self.method!r} shows fixed examples, beside which a specialist's own would stand, and for "
+                "which a trained form has no place: tune the instruction with method='gepa' or 'mipro'"
             )
         lm = self.lm or next((at.lm for at in judge.predictors() if at.lm is not None), dspy.settings.lm)
         limiter, calls, draws = limiter or RateLimiter(Concurrency()), len(judge.predictors()), []

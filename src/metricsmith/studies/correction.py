@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.bank.base import BankMetric
-from metricsmith.bank.catalogue import default_bank
-from metricsmith.datasets.ratings import infer_scale, is_word, parse_rating, takes_words
-from metricsmith.datasets.splits import connected_parts, instructions
+from metricsmith.datasets.rating_forms import is_word, parse_rating
+from metricsmith.datasets.ratings import infer_scale, takes_words
+from metricsmith.datasets.splits import connected_parts, group_of, instructions
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.metric import Metric, content_hash
 from metricsmith.optimizers.own import from_learning
-from metricsmith.optimizers.splits import RatedRows, group_of
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.rating_model.corrected import CorrectedMean, prediction_powered_mean, rogan_gladen
 from metricsmith.rating_model.labelled_sample import LabelledSample
 from metricsmith.records import Scale, Task
 from metricsmith.scoring import score
-from metricsmith.scoring.engine import checked_rows
 from metricsmith.scoring.plan import as_metric
+from metricsmith.scoring.rows import checked_rows
 from metricsmith.stats.correlation import FloatArray, IntArray
 
 __all__ = ["CorrectionRows", "corrected_mean"]
@@ -99,7 +99,7 @@ def corrected_mean(
     if callable(members):
         names = ", ".join(member.name for member in members())
         raise OptionError(f"metric= gives several numbers a row ({names}): give one of its members()")
-    one = as_metric(default_bank().get(metric) if isinstance(metric, str) else metric)
+    one = as_metric(metric)
     data = CorrectionRows.of(labelled, unlabelled, metric=one, target=target, scale=scale)
     data.check(positive, strata, systems)
     table = score([one.fit(data.rows) if isinstance(one, BankMetric) else one], data.rows, **options)

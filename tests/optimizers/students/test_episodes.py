@@ -21,7 +21,7 @@ from metricsmith.optimizers.students.episodes import (
     recommendation_episodes,
     rubric_episodes,
 )
-from metricsmith.programs.generators import AxesGenerator
+from metricsmith.programs.generators.axes import AxesGenerator
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.records import Task

@@ -20,7 +20,8 @@ from metricsmith.optimizers.students.episodes import (
 )
 from metricsmith.optimizers.students.metrics import RankingMetric, YieldMetric
 from metricsmith.optimizers.students.yields import JudgeYield, Yield
-from metricsmith.programs.generators import AxesGenerator, RubricGenerator
+from metricsmith.programs.generators.axes import AxesGenerator
+from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
 from metricsmith.signatures.generation import Axis
 from students import GOOD, HINT, LEVELS, WEAK, answer, rated_table

@@ -10,7 +10,8 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.students.episodes import axes_episodes, recommendation_episodes, rubric_episodes
 from metricsmith.optimizers.students.metrics import RankingMetric, YieldMetric
 from metricsmith.optimizers.tuner import JudgeTuner
-from metricsmith.programs.generators import AxesGenerator, RubricGenerator
+from metricsmith.programs.generators.axes import AxesGenerator
+from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.signatures.generation import Axis
 from students import HINT, answer, rated_table

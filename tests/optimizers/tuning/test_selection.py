@@ -34,7 +34,8 @@ def test_a_much_better_candidate_wins():
     # 1 without any group too: there is no luck in the statistic, and what there is in the gain belongs to the judge.
     assert found.after.statistic == pytest.approx(1.0)
     assert 0 < found.after.gain < best.gain
-    assert f"about {found.after.gain:+.3f} is to be expected on other rows" in found.verdict
+    assert 0 < found.after.gain_low < found.after.gain < found.after.gain_high < best.gain_high < 2
+    assert f"about {found.after.gain:+.2f} is to be expected on other rows" in found.verdict
 
 
 def test_an_equal_candidate_leaves_the_judge():
@@ -100,6 +101,9 @@ def test_rows_of_one_group_are_left_out_together():
     assert best.gain == 0.25
     assert best.standard_error == pytest.approx(math.sqrt(2.75 / 12))
     assert best.low < -0.4 < 0.8 < best.high
+    # 3.1824 standard errors, Student's t with 3 degrees of freedom, on either side.
+    reach = 3.1824 * math.sqrt(2.75 / 12)
+    assert (best.gain_low, best.gain_high) == pytest.approx((0.25 - reach, 0.25 + reach), abs=1e-4)
     assert not found.replaced
 
 

@@ -12,7 +12,7 @@ from scipy.stats import kendalltau, t
 
 from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.datasets.table import read_table
-from metricsmith.errors import DataError, OptionError
+from metricsmith.errors import DataError, NeedsError, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.records import Usage
 from metricsmith.stats.agreement import agreement
@@ -251,9 +251,11 @@ def test_options_are_checked(options, says):
         compare(rated_table(), optimizer(), **options)
 
 
-def test_a_table_is_needed_and_ratings_that_vary():
-    with pytest.raises(OptionError, match="compare takes a Table, not a list"):
+def test_rows_are_needed_and_ratings_that_vary():
+    with pytest.raises(DataError, match="the list is empty"):
         compare([], optimizer())
+    with pytest.raises(OptionError, match=r"compare has no option sedes=3 \(did you mean 'seeds'\?\)"):
+        compare(rated_table(), optimizer(), sedes=3)
     table = rated_table()
     rows = [row.copy(rating=3.0) for row in table.rows]
     with pytest.raises(DataError, match="nothing can be learned"):
@@ -262,14 +264,14 @@ def test_a_table_is_needed_and_ratings_that_vary():
 
 def test_xgboost_is_no_default_and_names_its_extra(monkeypatch):
     monkeypatch.setattr("metricsmith.studies.comparison.methods.find_spec", lambda name: None)
-    done = compare(rated_table(), optimizer(), methods=["metametrics_xgboost"], seeds=1)
-    assert done.skipped[0].skipped == "needs the package xgboost: pip install 'metricsmith[xgboost]'"
+    with pytest.raises(NeedsError, match="metametrics_xgboost needs the package xgboost: pip install 'metricsmith"):
+        compare(rated_table(), optimizer(), methods=["metametrics_xgboost"], seeds=1)
 
 
 def test_without_existing_metrics_their_methods_say_so():
     table = rated_table(metric_columns=())
-    done = compare(table, optimizer(bank="none"), methods=["best_existing", "metametrics"], seeds=1)
-    assert [line.skipped[:22] for line in done.skipped] == ["needs existing metrics"] * 2
+    with pytest.raises(NeedsError, match=r"best_existing needs existing metrics.*; metametrics needs existing metrics"):
+        compare(table, optimizer(bank="none"), methods=["best_existing", "metametrics"], seeds=1)
 
 
 def test_candidates_without_enough_values_are_left_out_of_autometrics_and_said():
@@ -277,10 +279,10 @@ def test_candidates_without_enough_values_are_left_out_of_autometrics_and_said()
     table = rated_table()
     for row in table.rows[::3]:
         row["columns"]["good"] = math.nan
-    left = "AutoMetrics: no value on more than 10% of the training rows, and so left out"
+    left = "AutoMetrics: no value on more than 10\u00a0% of the training rows, and so left out"
     for allowed in (False, True):
         done = compare(table, optimizer(bank="none", allow_missing=allowed), methods=["best_existing", "autometrics"])
-        assert any(note.startswith(left) and "good (none on 33%)" in note for note in done.notes) is not allowed
+        assert any(note.startswith(left) and "good (none on 33\u00a0%)" in note for note in done.notes) is not allowed
         assert "chosen on" in done.method("best_existing").remarks[0]
 
 
@@ -290,7 +292,7 @@ def test_twins_of_test_rows_and_systems_are_noted(free):
     frame["rating"], frame["good"], frame["system"] = frame.index % 5, frame.index % 4, frame.index % 3
     table = read_table(frame, target="rating", output="output", metric_columns=["good"])
     done = compare(table, optimizer(), methods=["best_existing"])
-    assert "18 of 18 test rows (100%) have a twin under another source in training" in [
+    assert "18 of 18 test rows (100\u00a0%) have a twin under another source in training" in [
         note.partition(":")[0] for note in done.notes
     ]
     assert any(note.startswith("all figures are for new rows of these 3 systems;") for note in done.notes)

@@ -42,7 +42,7 @@ def test_every_method_runs_with_a_model_and_says_what_it_cost(modelled):
         "autometrics": 2 * (1 + 1 + 3 * TEXTS),  # axes, one rubric, three judges on learned and test rows
     }
     assert done.method("guideline_judge").judgements["ok"] == 36
-    assert done.method("dna_eval").remarks == ("Brevity 50%, Plain words 30%, Complete facts 20%",)
+    assert done.method("dna_eval").remarks == ("Brevity 50\xa0%, Plain words 30\xa0%, Complete facts 20\xa0%",)
     assert any("Short is good." in prompt for prompt in server.prompts)
     assert "temperature 1.0" in done.signature
 

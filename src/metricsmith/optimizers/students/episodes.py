@@ -26,7 +26,10 @@ from metricsmith.scoring import score
 from metricsmith.signatures.generation import Axis
 from metricsmith.stats.correlation import kendall_tau_b
 
-__all__ = ["Episode", "Gains", "HeldOut", "Originals", "axes_episodes", "recommendation_episodes", "rubric_episodes"]
+__all__ = [
+    "Episode", "Gains", "HeldOut", "Originals", "axes_episodes", "recommendation_episodes", "rubric_episodes",
+    "table_splits",
+]  # fmt: skip
 
 
 class Episode(dspy.Example):  # type: ignore[misc]
@@ -183,7 +186,7 @@ def recommendation_episodes(
     if k < 1:
         raise OptionError(f"k={k} must be 1 or more: it is how many names the recommender is asked for")
     episodes = []
-    for task, origin, train, _, _ in _splits(tables, splits, fraction, seed):
+    for task, origin, train, _, _ in table_splits(tables, splits, fraction, seed):
         usable, _ = (default_bank() if bank is None else bank).usable(train.rows)
         pool: list[Metric] = [*(metric.fit(train.rows) for metric in usable), *metrics]
         twice = {card_key(metric) for metric in usable} & {card_key(metric) for metric in metrics}
@@ -234,7 +237,7 @@ def axes_episodes(
         raise OptionError(f"count={count} must be 1 or more: it is how many axes the generator is asked for")
     return [
         Episode(label=HeldOut(task, tuple(held.rows), origin, count), **axes_inputs(train.rows, task, count, seed=draw))
-        for task, origin, train, held, draw in _splits(tables, splits, fraction, seed)
+        for task, origin, train, held, draw in table_splits(tables, splits, fraction, seed)
     ]
 
 
@@ -260,12 +263,12 @@ def rubric_episodes(
         raise OptionError("there is no axis to write a rubric about: give axes=[Axis(name=..., meaning=...)]")
     return [
         Episode(label=HeldOut(task, tuple(held.rows), origin, 1, axis), **rubric_inputs(axis, task))
-        for task, origin, _, held, _ in _splits(tables, splits, fraction, seed)
+        for task, origin, _, held, _ in table_splits(tables, splits, fraction, seed)
         for axis in axes
     ]
 
 
-def _splits(
+def table_splits(
     tables: Table | Sequence[Table], splits: int, fraction: float, seed: int
 ) -> Iterator[tuple[Task, str, Table, Table, int]]:
     """Task, origin, training side, held-out side and seed of each split of each table's rated rows."""

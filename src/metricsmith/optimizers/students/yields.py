@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metricsmith.errors import DataError
-from metricsmith.optimizers.generation import GENERATORS
+from metricsmith.metric import Metric
+from metricsmith.optimizers.generation import GENERATORS, Material
 from metricsmith.optimizers.students.episodes import HeldOut
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import RubricJudge
@@ -65,11 +66,13 @@ def held_out_of(episode: Any) -> HeldOut:
     """The episode's held-out rows; `DataError` if it has none."""
     held_out = getattr(episode, "label", None)
     if not isinstance(held_out, HeldOut):
-        raise DataError("the example has no held-out rows: make episodes with axes_episodes or rubric_episodes")
+        raise DataError(
+            "the example has no held-out rows: make episodes with axes_episodes, rubric_episodes or code_episodes"
+        )
     return held_out
 
 
-def judges_of(prediction: Any, held_out: HeldOut) -> tuple[Judge, ...]:
+def judges_of(prediction: Any, held_out: HeldOut) -> tuple[Metric, ...]:
     """The judges that an induction would make of a generator's prediction.
 
     Parameters
@@ -85,7 +88,7 @@ def judges_of(prediction: Any, held_out: HeldOut) -> tuple[Judge, ...]:
         If the prediction has neither, or levels without an axis in the episode.
     """
     if "axes" in prediction:
-        return GENERATORS["criterion"].build(prediction.axes, held_out.task).judges
+        return GENERATORS["criterion"].build(prediction.axes, Material(held_out.task)).metrics
     if "levels" not in prediction or held_out.axis is None:
         raise DataError(
             f"no judge can be made of a prediction with {', '.join(prediction.keys()) or 'no fields'}: it needs axes "
@@ -128,10 +131,14 @@ def yield_of(prediction: Any, episode: Any, *, lm: Any = None, **scoring: Any) -
     ratings = [float(row[held_out.task.target]) for row in held_out.rows]
     sign = 1 if held_out.task.scale.higher_is_better else -1
     parts = tuple(
-        JudgeYield(str(judge.settings.criterion), sign * kendall_tau_b(column, ratings), int((column == column).sum()))
+        JudgeYield(_criterion(judge), sign * kendall_tau_b(column, ratings), int((column == column).sum()))
         for judge, column in zip(judges, table.run().T, strict=True)
     )
     return Yield(_mean([part.tau for part in parts], held_out.wanted), parts, held_out.wanted, table.usage)
+
+
+def _criterion(metric: Metric) -> str:
+    return str(metric.settings.criterion) if isinstance(metric, Judge) else metric.name
 
 
 def _mean(taus: Sequence[float], wanted: int) -> float:

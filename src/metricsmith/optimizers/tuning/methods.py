@@ -23,11 +23,13 @@ import dspy
 
 from metricsmith.errors import NeedsError
 from metricsmith.metric import content_hash, fence
+from metricsmith.model_calls.models import identity
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuning.credits import CreditMetric, Credits
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import Demos, Meter, Student
-from metricsmith.programs.specialist.examples import chooses_examples
+from metricsmith.programs.specialist.examples import takes_examples
+from metricsmith.version import __version__
 
 __all__ = ["METHODS", "THREADS", "SearchMethod", "TuningJob", "judge_selection_rows", "quiet"]
 
@@ -76,6 +78,18 @@ class TuningJob:
             for predictor in judge.predictors():
                 predictor.demos = []
         return Student(judge, self.credits.table, first, self.credits.beside)
+
+    @property
+    def signature(self) -> str:
+        """The judge, the rows, the model and the seed, for the line that makes a tuning reproducible."""
+        learn, select, table = self.credits.learn, self.credits.select, self.credits.table
+        named = identity(table.lm)
+        return (
+            f"metricsmith {__version__} | {type(self.judge).__name__} {table.candidate(self.judge, {})[:12]} for "
+            f"{self.credits.objective.name} | {len(learn)} + {len(select)} rows "
+            f"sha256:{content_hash([row.toDict() for row in (*learn.rows, *select.rows)])} | "
+            f"model {named['model']} {content_hash(named)[:12]} | seed {self.seed}"
+        )
 
     @property
     def learn_calls(self) -> int:
@@ -204,6 +218,14 @@ class Marked(dspy.Example):  # type: ignore[misc]
         return "".join(f"\n{name}: {_marked(value)}" for name, value in self.items()) + "\n"
 
 
+def _marked_row(row: dspy.Example) -> dspy.Example:
+    """A `Marked` copy; one of an episode, which is measured by a label beside its fields, keeps that."""
+    fields = dict(row.items())
+    episode = hasattr(type(row), "label")
+    marked = type("MarkedEpisode", (Marked, type(row)), {})(fields, label=row.label) if episode else Marked(fields)
+    return marked.with_inputs(*row.inputs().keys())
+
+
 def _marked(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(map(_marked, value))
@@ -244,14 +266,14 @@ def _mipro(job: TuningJob, requests: int) -> None:
         task_model=job.credits.table.lm,
         auto=None,
         num_candidates=count,
-        max_bootstrapped_demos=0 if chooses_examples(job.judge) else DEMOS,
+        max_bootstrapped_demos=DEMOS if takes_examples(job.judge) else 0,
         max_labeled_demos=0,
         num_threads=THREADS,
         seed=job.seed + 1,  # MIPROv2 takes 0 for none
     )
     search.compile(
         job.student(),
-        trainset=[Marked(dict(row.items())).with_inputs(*row.inputs().keys()) for row in job.credits.learn.rows],
+        trainset=[_marked_row(row) for row in job.credits.learn.rows],
         valset=job.credits.select.rows,
         num_trials=_mipro_trials(job, count),
         minibatch=False,

@@ -1,100 +1,26 @@
-"""The choice of the candidate that replaces the judge, by the true statistic on the selection rows; its record."""
+"""The choice of the candidate that replaces the judge, by the true statistic on the selection rows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.optimizers.objectives import Objective
-from metricsmith.records import Usage
+from metricsmith.report.tuning.record import CandidateResult, Selection
 from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.resampling import jackknife_interval
 from metricsmith.stats.resampling.clusters import left_out
 from metricsmith.stats.resampling.draws import aligned_rows
 
-__all__ = ["CandidateResult", "Selection", "Tuning", "answered", "choose"]
+__all__ = ["answered", "choose"]
 
 DRAWS = 2000
 SHARES = np.linspace(0, 1, 21)
 LEAST_WINS = 20  # draws with a winner from which its luck can be averaged
-
-
-@dataclass(frozen=True)
-class CandidateResult:
-    """A candidate's statistic on the selection rows.
-
-    Parameters
-    ----------
-    name : str
-    statistic : float
-        NaN where it is undefined, as for a judge that gives one number throughout.
-    low, high : float
-        95 % interval by leaving out groups: `metricsmith.stats.resampling.jackknife_interval`.
-    gain : float
-        Statistic minus that of the judge before tuning, or minus chance where that has none.
-    standard_error : float
-        Of the gain, by leaving out groups; NaN with fewer than three.
-    """
-
-    name: str
-    statistic: float
-    low: float
-    high: float
-    gain: float
-    standard_error: float
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The decision among the candidates.
-
-    Parameters
-    ----------
-    before : CandidateResult
-        The judge as it was; its gain is 0.
-    candidates : tuple of CandidateResult
-        Those that judged every selection row without a failure, best first.
-    optimism : float
-        The mean of the largest gain that so many candidates show by luck alone, were all of them equal.
-    chosen : str
-        The winner's name, or that of the judge as it was.
-    after : CandidateResult, optional
-        The winner with statistic, interval and gain as expected on other rows: corrected for the choice by these
-        rows. None where the judge is unchanged.
-    """
-
-    before: CandidateResult
-    candidates: tuple[CandidateResult, ...]
-    optimism: float
-    chosen: str
-    after: CandidateResult | None = None
-
-    @property
-    def replaced(self) -> bool:
-        """True if a candidate has won."""
-        return self.chosen != self.before.name
-
-    @property
-    def verdict(self) -> str:
-        """The decision in words."""
-        if not self.candidates:
-            return (
-                "no candidate judged every selection row without a failure and gave numbers that have a statistic: "
-                "the judge is unchanged"
-            )
-        best = self.candidates[0]
-        kept = best.gain - self.optimism
-        sums = (
-            f"the best of {len(self.candidates)} candidates gains {best.gain:+.3f}, {kept:+.3f} after "
-            f"{self.optimism:.3f} for being the best of so many; standard error {best.standard_error:.3f}"
-        )
-        if self.after is None:
-            return f"{sums}: not enough, the judge is unchanged"
-        return f"{sums}: it replaces the judge, and about {self.after.gain:+.3f} is to be expected on other rows"
 
 
 def answered(values: FloatArray) -> NDArray[np.bool_]:
@@ -146,7 +72,10 @@ def choose(
     codes = np.unique(aligned_rows([np.arange(len(ratings))], groups)[1][kept], return_inverse=True)[1]
     statistic, batched = objective.batch or objective.statistic, objective.batch is not None
     without = {name: left_out(statistic, [values, y], codes, batched) for name, values in columns.items()}
-    departures = {name: _departures(parts, objective.chance) for name, parts in without.items()}
+    # A judge that gives one number throughout has no skill: an undefined statistic counts as chance.
+    known = {name: np.where(np.isnan(parts), objective.chance, parts) for name, parts in without.items()}
+    departures = {name: _departures(parts) for name, parts in known.items()}
+    reach = None if objective.bounds is None else float(np.ptp(objective.bounds))
     base = objective.statistic(columns[before[0]], y)
     base = objective.chance if math.isnan(base) else base
 
@@ -156,7 +85,11 @@ def choose(
         interval = jackknife_interval(value, without[name], bounds=objective.bounds)
         apart = departures[name] - departures[before[0]]
         error = float(np.sqrt((apart**2).sum())) if apart.size else math.nan
-        return CandidateResult(name, value, interval.low, interval.high, value - base if gain is None else gain, error)
+        gain = value - base if gain is None else gain
+        paired = jackknife_interval(
+            gain, known[name] - known[before[0]], bounds=None if reach is None else (-reach, reach)
+        )
+        return CandidateResult(name, value, interval.low, interval.high, gain, error, paired.low, paired.high)
 
     found = [result(name) for name in columns if name != before[0]]
     results = sorted((one for one in found if not math.isnan(one.gain)), key=lambda one: -one.gain)
@@ -175,13 +108,9 @@ def choose(
     return Selection(start, tuple(results), optimism, best.name, result(best.name, luck, best.gain - gain_luck))
 
 
-def _departures(parts: FloatArray, chance: float) -> FloatArray:
-    """Departures from their mean of the statistics without each group, scaled: their squares sum to the variance.
-
-    An undefined statistic counts as chance: a judge that gives one number throughout has no skill.
-    """
-    known = np.where(np.isnan(parts), chance, parts)
-    return np.asarray((known - known.mean()) * math.sqrt(1 - 1 / known.size)) if known.size else known
+def _departures(parts: FloatArray) -> FloatArray:
+    """Departures from their mean of the statistics without each group, scaled: their squares sum to the variance."""
+    return np.asarray((parts - parts.mean()) * math.sqrt(1 - 1 / parts.size)) if parts.size else parts
 
 
 def _luck(
@@ -213,78 +142,3 @@ def _luck(
         means = float(noise[first, every][wins].mean()), float(gain_noise[first, every][wins].mean())
         found = part * max(0.0, means[0]), part * max(0.0, means[1])  # below 0 by the chance of the draws alone
     return found
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """The record of a tuning: the decision, its evidence, its cost, and the instructions that changed.
-
-    Parameters
-    ----------
-    method, objective : str
-    selection : Selection
-        The decision, with every candidate's statistic on the selection rows and its interval.
-    before, after : dict of str to str
-        By predictor, the instruction before and after.
-    demos : int
-        Demonstrations in the judge that was returned.
-    learned, selected : int
-        Rows to learn from, and rows to select by.
-    bound : int
-        The most requests that the run could send, known before it began.
-    usage : Usage
-        The requests that it sent; ``seconds`` by the clock, from first to last.
-    discarded : int
-        Candidates that judged every selection row but failed in at least one call.
-    ended : str
-        The reason for an end before the plan was done; empty if there was none.
-    asked : str
-        A note on the asked scale of a judge that is not asked in the raters' numbers, with the reason; otherwise empty.
-    reported : mapping of str to (float, float)
-        Of a judge of options, measures that were not searched by, on the selection rows before and after, uncorrected.
-    """
-
-    method: str
-    objective: str
-    selection: Selection
-    before: dict[str, str]
-    after: dict[str, str]
-    demos: int
-    learned: int
-    selected: int
-    bound: int
-    usage: Usage
-    discarded: int = 0
-    ended: str = ""
-    asked: str = ""
-    reported: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-    @property
-    def replaced(self) -> bool:
-        """True if the judge that came back is another one."""
-        return self.selection.replaced
-
-    @property
-    def chosen(self) -> CandidateResult:
-        """The result of the judge that came back; that of a winner is corrected for the choice."""
-        return self.selection.after or self.selection.before
-
-    def __str__(self) -> str:
-        before, chosen = (
-            f"{one.statistic:.3f} (95 % interval {one.low:.3f} to {one.high:.3f})"
-            for one in (self.selection.before, self.chosen)
-        )
-        if self.selection.after is not None:
-            seen = self.selection.candidates[0].statistic
-            chosen += f", corrected for having been chosen by these rows, on which it reads {seen:.3f}"
-        lines = [
-            f"{self.method} for {self.objective}: {self.learned} rows to learn from, {self.selected} to select by",
-            f"before {before}",
-            f"{'after' if self.replaced else 'unchanged'} {chosen}",
-            self.selection.verdict,
-            f"requests: at most {self.bound}, sent {self.usage.requests}",
-        ]
-        lines += [f"{name}, not searched by: {was:.3f}, now {now:.3f}" for name, (was, now) in self.reported.items()]
-        lines += [self.asked] if self.asked else []
-        lines += [f"{self.discarded} candidates discarded for failed calls"] if self.discarded else []
-        return "\n".join(lines + ([f"ended early: {self.ended}"] if self.ended else []))

@@ -10,12 +10,12 @@ from typing import Any
 import dspy
 import numpy as np
 
-from metricsmith.datasets.splits import holdout
+from metricsmith.datasets.splits import group_of, holdout
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash, marked_anew, row_text
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Objective
-from metricsmith.optimizers.splits import RatedRows, group_of, shared_source
+from metricsmith.optimizers.splits import RatedRows, shared_source
 from metricsmith.programs.asked_scale import nearest_points
 from metricsmith.programs.judges.base import Judge, ModelMetric
 from metricsmith.programs.judges.raters import RatersJudge

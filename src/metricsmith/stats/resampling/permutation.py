@@ -79,17 +79,18 @@ def permutation_test(
     permutations: int = 1000,
     seed: int = 0,
     batched: bool = False,
+    alternative: Alternative = "two-sided",
 ) -> PermutationTest:
     """Test whether a prediction is associated with ratings, respecting groups.
 
-    Parameters as in `permutation_null`. With fewer than `MINIMUM_GROUPS` groups an association between
-    groups cannot become significant; one inside groups can.
+    Parameters as in `permutation_null` and `permutation_p_value`. With fewer than `MINIMUM_GROUPS` groups an
+    association between groups cannot become significant, tested two-sided; one inside groups can.
     """
     draws = permutation_null(
         statistic, prediction, rating, groups, permutations=permutations, seed=seed, batched=batched
     )
     (x, y), _ = complete_rows([prediction, rating], groups)
-    return permutation_p_value(float(statistic(x, y)), draws)
+    return permutation_p_value(float(statistic(x, y)), draws, alternative)
 
 
 def permutation_null(

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.bank.models.finetuned import FinetunedMetric
 from metricsmith.datasets.splits import content_order, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError
@@ -47,6 +48,8 @@ class ComparisonData:
         The guideline that the raters were given; may be empty.
     dimensions : int
         Number of dimensions that DnA-Eval judges by.
+    finetuned : FinetunedMetric, optional
+        The metric that the finetuned baselines train.
     warnings : tuple of str
         Doubts about the data.
     sparse : dict of str to str
@@ -58,6 +61,7 @@ class ComparisonData:
     options: Options
     guideline: str = ""
     dimensions: int = 3
+    finetuned: FinetunedMetric | None = None
     warnings: tuple[str, ...] = ()
     sparse: dict[str, str] = field(default_factory=dict)
 
@@ -113,11 +117,14 @@ class ComparisonData:
 
 
 def comparison_data(
-    table: Table, task: Task, options: Options, *, fraction: float, validation: float, guideline: str, dimensions: int
-) -> ComparisonData:
+    table: Table, task: Task, options: Options, *, fraction: float, validation: float, guideline: str, dimensions: int,
+    finetuned: FinetunedMetric | None = None,
+) -> ComparisonData:  # fmt: skip
     """Split the rated rows of a table; rows that the caller's own metrics have learned from are training rows."""
     if isinstance(dimensions, bool) or dimensions < 1:
         raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
+    if not isinstance(finetuned, FinetunedMetric | None):
+        raise OptionError(f"finetuned={finetuned!r:.60} must be a FinetunedMetric, such as FinetunedMetric(task)")
     rated = RatedRows.of(table.subset(table.rated()).rows, task.target)
     warnings = options.check_columns(rated.rows, task.target)
     parts = ThreeWaySplit(rated, rated, rated)
@@ -133,7 +140,8 @@ def comparison_data(
     sides, own = set_apart(options.own, rated, split)
     options = options.with_own(own)
     check_learnable(parts.train.ratings)
-    return ComparisonData(task, parts, options, guideline, dimensions, (*warnings, *sides.warnings, *sides.notes))
+    told = (*warnings, *sides.warnings, *sides.notes)
+    return ComparisonData(task, parts, options, guideline, dimensions, finetuned, told)
 
 
 def three_way_split(table: Table, task: Task, *, fraction: float, validation: float, seed: int) -> ThreeWaySplit:

@@ -5,26 +5,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from metricsmith.bank.models import lora
+from metricsmith.bank.models.finetuned import FinetunedMetric
 from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError, nearest
+from metricsmith.formats import count, percent
 from metricsmith.metric import Metric
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.limits import FRAME_TOKENS, estimate_tokens, price, total_usage
 from metricsmith.model_calls.models import check_sampling
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.generation import PARSE_TRIES
-from metricsmith.optimizers.induce import configure, run_pass
+from metricsmith.optimizers.induce import run_pass
+from metricsmith.optimizers.own import not_here
 from metricsmith.optimizers.passes import best_column, with_median
 from metricsmith.optimizers.spending import estimate_run, times
 from metricsmith.optimizers.splits import Splits
-from metricsmith.programs.generators import DimensionsGenerator
+from metricsmith.optimizers.splitting import configure
+from metricsmith.programs.generators.axes import DimensionsGenerator
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.records import Usage
@@ -154,9 +161,40 @@ def _dna(data: ComparisonData, seed: int) -> Predicted:
     if call.prediction is None:
         raise ModelFailure(f"the request for dimensions to judge by failed: {call.error}")
     judged = _judged(data, DnAEval(call.prediction.dimensions, task=task.description), seed)
-    names = ", ".join(f"{item.name} {item.weight:.0%}" for item in call.prediction.dimensions)
+    names = ", ".join(f"{item.name} {percent(item.weight)}" for item in call.prediction.dimensions)
     sign = 1.0 if task.scale.higher_is_better else -1.0  # its own numbers always rise with quality
     return replace(judged, values=sign * judged.values, usage=call.usage + judged.usage, remark=names)
+
+
+def _finetuned(data: ComparisonData, seed: int, *, paper: bool) -> Predicted:
+    """A metric trained on the learned rows, of which it holds some out by itself to stop or to choose by."""
+    trained = _untrained(data, paper, data.options.seed + seed).compile(data.learned.rows)
+    table = score([trained], data.test.rows, **{**data.options.scoring, "progress": False})
+    remark = trained.card.summary
+    if paper:
+        steps = int(lora.PAPER["epochs"]) * math.ceil(len(data.learned) / lora.SETTINGS["batch"].default)
+        warm_up = lora.SETTINGS["warm_up"].default
+        remark += f" At most {count(steps, 'step')}, and the rate of learning rises over the first {warm_up:g}."
+    return Predicted(table.run()[:, 0], remark=remark)
+
+
+def _untrained(data: ComparisonData, paper: bool, seed: int = 0) -> FinetunedMetric:
+    """The caller's metric, or with the paper's settings; the rating is that of the comparison."""
+    assert data.finetuned is not None  # `_needs_encoder` has told
+    metric = replace(data.finetuned, task=data.task, seed=seed, trained=None)
+    return replace(metric, method="lora", settings=lora.PAPER) if paper else metric
+
+
+def _needs_encoder(paper: bool) -> Callable[[ComparisonData], str]:
+    def lacks(data: ComparisonData) -> str:
+        if data.finetuned is None:
+            return "needs an encoder: name one with --finetune NAME (finetuned=FinetunedMetric(task, encoder=...))"
+        if not any(row.get("output") for row in data.test.rows):
+            return "needs output text, which the rows do not have"
+        why = not_here(_untrained(data, paper))
+        return f"cannot be trained here: {why}" if why else ""
+
+    return lacks
 
 
 def _judged(data: ComparisonData, judge: Metric, seed: int) -> Predicted:
@@ -217,6 +255,8 @@ METHODS: Mapping[str, Method] = {
         lambda data: _estimated(data, _guideline_judge(data)),
     ),
     "dna_eval": Method("DnA-Eval", _dna, _needs_texts(lambda data: data.task.description.strip(), "a"), _dna_requests),
+    "finetuned": Method("Finetuned LLM", partial(_finetuned, paper=False), _needs_encoder(False)),
+    "finetuned_paper": Method("Finetuned LLM (paper)", partial(_finetuned, paper=True), _needs_encoder(True)),
     REFERENCE: Method(
         "AutoMetrics",
         _autometrics,
@@ -273,18 +313,18 @@ def plan_comparison(
     validation: float,
     guideline: str,
     dimensions: int,
+    finetuned: FinetunedMetric | None = None,
 ) -> ComparisonPlan:
     """Split the rows, choose the methods and bound their requests; the arguments are those of `compare`."""
-    if not isinstance(table, Table):
-        raise OptionError(f"compare takes a Table, not a {type(table).__name__}: read one with read_table(...)")
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise OptionError(f"seeds={seeds!r} must be a whole number from 1; the paper takes 5")
     chosen = _chosen(methods)
     options, task = configure(table, optimizer or AutoMetrics())
     options = replace(options, per_judge=False)  # a comparison of whole methods: no judge is left out of one of them
     data = comparison_data(
-        table, task, options, fraction=fraction, validation=validation, guideline=guideline, dimensions=dimensions
-    )
+        table, task, options, fraction=fraction, validation=validation, guideline=guideline, dimensions=dimensions,
+        finetuned=finetuned,
+    )  # fmt: skip
     with data.options.asking():
         lacking = {key: method.lacks(data) for key, method in chosen.items()}
         bounds = {key: _bound(method, data, seeds) for key, method in chosen.items() if not lacking[key]}

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from metricsmith.bank.base import numbers_kept
+from metricsmith.bank.models.finetuned import FinetunedMetric
+from metricsmith.datasets.given import as_table
 from metricsmith.datasets.table import Table
-from metricsmith.errors import OptionError
+from metricsmith.errors import NeedsError, OptionError
+from metricsmith.formats import count, money
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.options import sparse_note
 from metricsmith.optimizers.passes import stage
@@ -49,7 +52,7 @@ MOST_MISSING = 0.5  # share of test rows that a method may lack and still decide
 
 @numbers_kept()  # the same rows with every seed
 def compare(
-    table: Table,
+    data: Any,
     optimizer: AutoMetrics | None = None,
     *,
     methods: Sequence[str] | Mapping[str, Method] = DEFAULT_METHODS,
@@ -58,6 +61,8 @@ def compare(
     fraction: float = 0.3,
     validation: float = 0.2,
     dimensions: int = 3,
+    finetuned: FinetunedMetric | None = None,
+    **reading: Any,
 ) -> Comparison:
     """Compare AutoMetrics with the baselines of its paper (section 4, Table 2).
 
@@ -67,8 +72,8 @@ def compare(
 
     Parameters
     ----------
-    table : Table
-        Read by `read_table`; its score columns count as existing metrics.
+    data : Table, or any source of `read_table`
+        Read as by `induce`; score columns count as existing metrics.
     optimizer : AutoMetrics, optional
         By default ``AutoMetrics()``. All methods use its model, bank, store, concurrency, allowed failures and seed,
         and share its budget.
@@ -83,6 +88,10 @@ def compare(
         Shares of the rated rows to test and to validate on, by group.
     dimensions : int
         Number of dimensions that DnA-Eval judges by.
+    finetuned : FinetunedMetric, optional
+        The untrained metric of the methods ``finetuned`` and ``finetuned_paper``, whose task and seed are set here.
+    **reading
+        Options of `read_table` for data that are not read yet.
 
     Returns
     -------
@@ -94,12 +103,16 @@ def compare(
         If an option has no meaning, or a model that is asked repeatedly would repeat itself.
     DataError
         If there are fewer than three groups, or the training ratings are constant.
+    NeedsError
+        If every method lacks what it needs.
     ModelFailure
         If the model fails more often than allowed, or the budget runs out; with a store, no judgement is lost.
     """
-    started = time.perf_counter()
-    plan = plan_comparison(table, optimizer, methods, seeds, fraction, validation, guideline, dimensions)
+    started, table = time.perf_counter(), as_table(data, reading, compare)
+    plan = plan_comparison(table, optimizer, methods, seeds, fraction, validation, guideline, dimensions, finetuned)
     options, estimated = plan.data.options, plan.estimated
+    if not plan.available:
+        raise NeedsError("no method can be run: " + "; ".join(f"{key} {plan.lacking[key]}" for key in plan.methods))
     if options.store is not None and not isinstance(options.store, Store):
         Store(options.store).close()  # one that cannot be used is found out before anything is paid for
     limits: dict[str, Any] = {"expected": estimated, "store": options.store, "model": options.model}
@@ -132,9 +145,10 @@ def compare_plan(
     fraction: float = 0.3,
     validation: float = 0.2,
     dimensions: int = 3,
+    finetuned: FinetunedMetric | None = None,
 ) -> str:
     """Say what `compare` would do with the same arguments and the most that it would ask; asks nothing."""
-    plan = plan_comparison(table, optimizer, methods, seeds, fraction, validation, guideline, dimensions)
+    plan = plan_comparison(table, optimizer, methods, seeds, fraction, validation, guideline, dimensions, finetuned)
     counts = _counts(plan, table)
     lines = [
         f"rows: {counts['train']} train, {counts['validation']} validation, {counts['test']} test in "
@@ -142,14 +156,16 @@ def compare_plan(
     ]
     for key, method in plan.methods.items():
         lacking, bound = plan.lacking[key], plan.bounds.get(key, Usage())
-        lines.append(f"{method.label}: {f'not run: it {lacking}' if lacking else f'at most {bound.requests} requests'}")
+        asks = f"not run: it {lacking}" if lacking else f"at most {count(bound.requests, 'request')}"
+        lines.append(f"{method.label}: {asks}")
     total = plan.estimated
-    cost = "unknown price" if total.cost is None else f"about ${total.cost:.2f}"
+    cost = "price unknown" if total.cost is None else f"about {money(total.cost)}"
     return "\n".join(
         [
             *lines,
-            f"requests: at most {total.requests}, prompt tokens: {total.prompt_tokens}, completion tokens: "
-            f"{total.completion_tokens} ({cost}; tokens and price are estimates, retries and repairs are not counted)",
+            f"requests: at most {count(total.requests)}, prompt tokens: {count(total.prompt_tokens)}, completion "
+            f"tokens: {count(total.completion_tokens)} ({cost}; tokens and price are estimates, retries and repairs "
+            "are not counted)",
             *(f"budget: {line}" for line in budget_lines(plan.data.options.budget, total)),
             "nothing was sent and nothing was written",
         ]

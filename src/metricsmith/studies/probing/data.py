@@ -11,9 +11,9 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.datasets.splits import group_of
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row, row_text
-from metricsmith.optimizers.splits import group_of
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.perturbers.base import Perturbation
 from metricsmith.records import Output

@@ -123,9 +123,7 @@ def _subject(one: ProbedMetric, values: MetricNumbers, pairs: _Pairs) -> Subject
     subject = Subject(one.name, one.label, one.kind)
     if np.isnan(values.plain).all():
         kind = one.metric.card.kind if one.metric is not None else ""
-        why = (
-            "its numbers come with the data, and a changed output has none" if kind == "column" else "it gave no number"
-        )
+        why = "numbers come with the data, and a changed output has none" if kind == "column" else "there is no number"
         return replace(subject, lacking=why)
     worse, same = pairs.places("worse"), pairs.places("same")
     subject = replace(subject, sensitivity=pairs.measured(sensitivity, values.plain, worse))

@@ -17,14 +17,15 @@ from typing import Any, Literal
 import dspy
 import numpy as np
 
+from metricsmith.datasets.splits import group_of
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, JudgementFailed, OptionError, nearest
+from metricsmith.formats import enumerated
 from metricsmith.metric import Metric, content_hash, row_text
 from metricsmith.model_calls.limits import Budget, Concurrency, total_usage
 from metricsmith.model_calls.models import using
 from metricsmith.optimizers.options import check_budget
 from metricsmith.optimizers.spending import spending
-from metricsmith.optimizers.splits import group_of
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.catalogue import BUILTIN, perturb, sources_of
@@ -102,7 +103,7 @@ class Prober:
     store: str | PathLike[str] | Store | None = None
     budget: Budget | None = None
     max_failure_rate: float = 0.2
-    progress: bool = False
+    progress: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -299,21 +300,26 @@ def _purpose(task: Task) -> str:
     return task.description or f"outputs that are rated by {task.target}"
 
 
+NO_ANSWER = "insensitive (worse outputs do not clearly fall more often than they rise)"
+
+
 def _warnings(found: Findings, groups: int, judgements: Mapping[str, int]) -> list[str]:
     warnings = []
     if groups < MINIMUM_GROUPS:
         warnings.append(f"the outputs are of {groups} groups: intervals are rough, and tests find little")
-    warnings += [
-        f"{one.label} {'never moves' if one.still else 'is insensitive'}: worse outputs do not clearly fall more often "
-        "than they rise"
-        for one in found.subjects
-        if one.kind in ("metric", "component") and (one.insensitive or one.still)
-    ]
-    warnings += [
-        f"{one.label} could not be probed: {one.lacking}"
-        for one in found.subjects
-        if one.kind != "null" and one.lacking
-    ]
+    own, *others = found.subjects
+    if own.insensitive or own.still:
+        warnings.append(f"{own.label} {'never moves' if own.still else f'is {NO_ANSWER}'}")
+    parts = [one for one in others if one.kind == "component"]
+    weak = [one.label for one in parts if one.insensitive or one.still]
+    if weak:
+        of = f"{len(weak)} of {len(parts)} components {'is' if len(weak) == 1 else 'are'}"
+        warnings.append(f"{of} {NO_ANSWER}: {enumerated(weak)}")
+    unprobed: dict[str, list[str]] = {}
+    for one in found.subjects:
+        if one.kind != "null" and one.lacking:
+            unprobed.setdefault(one.lacking, []).append(one.label)
+    warnings += [f"{enumerated(labels)} could not be probed: {reason}" for reason, labels in unprobed.items()]
     failed = judgements["requested"] - judgements["ok"] - judgements["skipped"]
     if failed:
         warnings.append(f"{failed} of {judgements['requested']} judgements failed; their pairs are left out, not low")
