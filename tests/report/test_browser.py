@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import struct
 import subprocess
 import zlib
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from chromium import FLAGS, found
 from judged_choices import write_tables
 from meta_evaluations import FULL
 from metricsmith.datasets.choices import read_rated_choices
@@ -25,11 +25,6 @@ from metricsmith.report.validation.record import validate_judges
 
 pytestmark = pytest.mark.browser
 
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--no-proxy-server",
-    "--host-resolver-rules=MAP * ~NOTFOUND", "--force-device-scale-factor=1",
-)  # fmt: skip
 CONTROL = '<!doctype html><title>control</title>{policy}<img src="http://elsewhere.invalid/x.png">'
 POLICY = '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'">'
 # The page's own colours (report.css), light and dark: what its plots are drawn with.
@@ -48,10 +43,7 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def browser() -> str:
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if found := shutil.which(name):
-            return found
-    return pytest.skip("no Chromium on this machine")
+    return found() or pytest.skip("no Chromium on this machine")
 
 
 def run(browser: str, folder: Path, html: str, *options: str) -> subprocess.CompletedProcess[str]:

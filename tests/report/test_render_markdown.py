@@ -36,10 +36,12 @@ def test_verdict_figures_and_signature_are_there(make_record):
     assert text.rstrip().endswith(escape(f"Signature: {record.signature}"))
 
 
-def test_few_groups_are_remarked_on_below_the_table(make_record):
+def test_few_groups_are_remarked_on_below_the_verdict_and_the_table(make_record):
     record = make_record()
-    said = f"- Intervals on so few groups ({record.test.groups}) covered at least"
-    assert said in render_markdown(RunDocument(record))
+    said = f"95 % intervals of tau-b from so few groups ({record.test.groups}) held the true value in at least"
+    text = render_markdown(RunDocument(record))
+    assert f"\n{said}" in text[text.index("**Ranks outputs") :]
+    assert f"- {said}" in text
     assert "in simulations" not in render_markdown(
         RunDocument(make_record(evaluation="cv", train=replace(record.train, groups=9)))
     )

@@ -17,12 +17,12 @@ from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-from metricsmith.report.formats import clean, excerpt, single_line
+from metricsmith.formats import clean, excerpt, single_line, visible
 
 __all__ = [
     "Across", "Block", "Box", "Cell", "Code", "Details", "Document", "Figure", "Heading", "Items", "Markdown",
-    "Markup", "Page", "Paragraph", "Section", "Terms", "TextTable", "Tone", "Verdict", "Warnings", "element",
-    "header", "in_markdown", "isolated", "joined", "marked_changes", "named", "on_page", "remark", "strong",
+    "Markup", "Page", "Paragraph", "RecordType", "Section", "Terms", "TextTable", "Tone", "Verdict", "Warnings",
+    "element", "header", "isolated", "joined", "marked_changes", "named", "on_page", "remark", "strong",
 ]  # fmt: skip
 
 LONGEST = 3_000  # characters of a text that is shown with its changes
@@ -229,9 +229,12 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Lines of Python."""
+    """Lines of Python, in which every character is `visible`."""
 
     text: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", visible(self.text).rstrip("\n"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,18 +279,24 @@ def header(eyebrow: str, title: str, target: str = "", description: str = "") ->
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: its title, its header, its sections, and the text of the link that skips the header (empty: no link)."""
+    """A page: its title, its header, its sections, and the text of the link that skips the header (empty: no link).
+
+    A page to work with names its `script`: that script and the style sheet of the same name in ``templates/``.
+    """
 
     title: str
     header: Sequence[Block]
     main: Sequence[Block]
     skip: str = ""
+    script: str = ""
 
 
 def on_page(block: Block) -> Block:
-    """Tables of a page scroll under their caption, and their names are isolated."""
+    """Tables of a page scroll under their caption, and their names are isolated; lines of lists have no breaks."""
     if isinstance(block, Box | Details):
         return replace(block, blocks=[on_page(one) for one in block.blocks])
+    if isinstance(block, Warnings | Items):
+        return replace(block, lines=[line if isinstance(line, Markup) else single_line(line) for line in block.lines])
     if not isinstance(block, TextTable):
         return block
     rows = [
@@ -296,15 +305,6 @@ def on_page(block: Block) -> Block:
     ]
     head = [name if isinstance(name, Cell) else single_line(name) for name in block.head]
     return replace(block, head=head, rows=rows, label=block.caption)
-
-
-def in_markdown(block: Block) -> list[Block]:
-    """Captions stand above their tables; plots are left out."""
-    if isinstance(block, Box | Details):
-        return [kept for one in block.blocks for kept in in_markdown(one)]
-    if isinstance(block, TextTable):
-        return [Paragraph(f"{block.caption}:"), block]
-    return [] if isinstance(block, Figure) else [block]
 
 
 class SignedRecord(Protocol):
@@ -349,6 +349,10 @@ class Document(ABC, Generic[RecordType]):
     @abstractmethod
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
         """Lines and tables for the terminal; `folder` is where the files were written, if they were."""
+
+    def facts(self) -> list[Block]:
+        """The main figures, for a notebook; none by default."""
+        return []
 
     def ending(self, folder: Path | None, called: str = "report", notes: Sequence[str] = ()) -> list[str]:
         """The last lines for the terminal: warnings, notes, the place of the page, if it was written, the signature."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from metricsmith.formats import interval, percent, raw, single_line, statistic
 from metricsmith.report.blocks import (
     Block,
     Figure,
@@ -19,7 +20,6 @@ from metricsmith.report.blocks import (
     joined,
     remark,
 )
-from metricsmith.report.formats import interval, percent, raw, single_line, statistic
 from metricsmith.report.plots.svg import LinearAxis, connected, level_frame, picture, svg_text, tick_label, ticks
 from metricsmith.report.render import render_page
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metricsmith.report.formats import count, interval, single_line, statistic
+from metricsmith.formats import count, interval, single_line, statistic
 from metricsmith.stats.ceiling import MINIMUM_OUTPUTS, RaterCeiling
 
 __all__ = ["ceiling_lines"]

@@ -1,9 +1,9 @@
 """Documents as one HTML page, as Markdown that data cannot break, as lines for the terminal, and as files.
 
-The page is self-contained and written by one template. Style sheet and plots are inside the file; its content security
-policy lets nothing else in, so that the page opens offline and text from the data can neither run nor fetch anything.
-Markdown is for pull requests, issues, notebooks and papers. In the terminal a table has a name on the left and figures
-aligned on the right. Each file is written whole or not at all.
+The page is self-contained and written by one template. Style sheet, plots and, on a page to work with, a script are
+inside the file; its content security policy lets nothing else in, so that the page opens offline and text from the
+data can neither run nor fetch anything. Markdown is for pull requests, issues, notebooks and papers. In the terminal a
+table has a name on the left and figures aligned on the right. Each file is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from metricsmith.errors import DataError
+from metricsmith.formats import clean, cost_stated, count, single_line
 from metricsmith.records import Usage
 from metricsmith.report.blocks import (
     Across,
@@ -39,14 +40,13 @@ from metricsmith.report.blocks import (
     Verdict,
     Warnings,
 )
-from metricsmith.report.formats import clean, single_line
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment
 
 __all__ = [
-    "aligned", "cost_line", "escape", "markdown_lines", "render_html", "render_json", "render_markdown", "render_page",
-    "render_terminal", "replace_file", "standalone", "write_document",
+    "aligned", "cost_line", "escape", "markdown_lines", "render_brief", "render_html", "render_json", "render_markdown",
+    "render_page", "render_terminal", "replace_file", "standalone", "write_document",
 ]  # fmt: skip
 
 
@@ -68,10 +68,24 @@ def render_html(document: Document[Any]) -> str:
 
 def render_page(page: Page, signature: str | None = None) -> str:
     """A page with a signature line below it, or without one; see `render_html`."""
-    style = _style_sheet()
-    # A content security policy admits exactly this style sheet, by its hash.
-    style_hash = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return _template().render(page=page, signature=signature, style=Markup(style), style_hash=style_hash)
+    style, script = _part("report.css"), ""
+    if page.script:
+        style, script = style + _part(f"{page.script}.css"), _part(f"{page.script}.js")
+    # A content security policy admits exactly this style sheet and this script, by their hashes.
+    hashes = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in (style, script)]
+    frame = _templates().get_template("page.html.j2")
+    return frame.render(page=page, signature=signature, style=Markup(style), script=Markup(script), hashes=hashes)
+
+
+def render_brief(blocks: Sequence[Block], signature: str = "") -> str:
+    """Blocks as a piece of HTML for the output of a notebook's cell, with a signature line below them.
+
+    Every text is escaped. The style sheet is in the piece and touches nothing outside it; colours are the notebook's
+    own, so that light and dark ones are readable.
+    """
+    shown = [*blocks, *([Paragraph(signature, "signature", own_direction=True)] if signature else ())]
+    body = _templates().get_template("blocks.html.j2").module.show(shown)  # type: ignore[attr-defined]
+    return f'<div class="metricsmith"><style>{_part("notebook.css")}</style>\n{body}</div>'
 
 
 def standalone(drawing: Markup) -> str:
@@ -84,21 +98,21 @@ def standalone(drawing: Markup) -> str:
     """
     if not drawing:
         raise DataError("the plot is empty: none of its numbers is defined")
-    style = html.escape(f"{_style_sheet()}\n:root {{ background: var(--paper); }}")
+    style = html.escape(f"{_part('report.css')}\n:root {{ background: var(--paper); }}")
     return drawing.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(
         ">", f"><style>{style}</style>", 1
     )
 
 
-@lru_cache(maxsize=1)
-def _style_sheet() -> str:
-    """The style sheet of all pages."""
-    return files("metricsmith.report").joinpath("templates", "report.css").read_text("utf-8")
+@lru_cache
+def _part(name: str) -> str:
+    """A style sheet or a script: ``report.css`` is that of all pages, ``notebook.css`` that of short forms."""
+    return files("metricsmith.report").joinpath("templates", name).read_text("utf-8")
 
 
 @lru_cache(maxsize=1)
-def _template() -> Template:
-    """The template of all pages; an undefined name in it is an error, and texts are cleaned and escaped."""
+def _templates() -> Environment:
+    """The templates; an undefined name in one is an error, and texts are cleaned and escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -111,7 +125,7 @@ def _template() -> Template:
         keep_trailing_newline=True,
     )
     environment.tests["kind"] = lambda block, name: type(block).__name__ == name
-    return environment.get_template("page.html.j2")
+    return environment
 
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
@@ -154,7 +168,8 @@ def _lines(block: Block) -> list[str]:
         case Terms():
             return [*(f"- **{escape(term)}** {escape(' '.join(meanings))}" for term, meanings in block.terms), ""]
         case Code():
-            return ["```python", block.text, "```", ""]
+            fence = "`" * max(3, 1 + max(map(len, re.findall("`+", block.text)), default=0))  # the text cannot close it
+            return [f"{fence}python", block.text, fence, ""]
         case TextTable():
             return [*_table(block), ""]
     raise TypeError(f"{type(block).__name__} has no form in Markdown")
@@ -192,12 +207,9 @@ def render_terminal(document: Document[Any], folder: Path | None = None) -> str:
 
 def cost_line(label: Literal["estimated", "actual"], usage: Usage) -> str:
     """One line of requests, tokens and dollars."""
-    known = 0.0 if not usage.requests else usage.cost
-    dollars = "price unknown" if known is None else f"${known:.4f}"
-    return (
-        f"{label + ':':<10} {usage.requests} requests, {usage.prompt_tokens} prompt and {usage.completion_tokens} "
-        f"completion tokens, {dollars}"
-    )
+    tokens = f"{count(usage.prompt_tokens)} prompt and {count(usage.completion_tokens)} completion tokens"
+    spent = cost_stated(usage.cost if usage.requests else 0.0)
+    return f"{label + ':':<10} {count(usage.requests, 'request')}, {tokens}, {spent}"
 
 
 def aligned(table: TextTable) -> Iterator[str]:

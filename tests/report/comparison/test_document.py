@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from metricsmith.records import Scale, Task, Usage
 from metricsmith.report.comparison.document import (
-    COLUMNS,
     COMPARISON_FILES,
     COSTS,
     ComparisonDocument,
+    by_tau,
+    columns,
     comparison_verdict,
     cost_lines,
     method_cells,
-    sections,
     write_comparison,
 )
 from metricsmith.report.comparison.record import Comparison, MethodResult
@@ -53,22 +55,57 @@ def full():
 
 
 def test_cells_follow_the_columns():
-    cells = dict(zip(COLUMNS, method_cells(full(), full().method("length")), strict=True))
+    cells = dict(zip(columns(full()), method_cells(full(), full().method("length")), strict=True))
     assert cells["tau-b ± seeds"] == ".100 ± .020"
-    assert (cells["95 % rows"], cells["95 % rows, seeds"]) == (".00 to .20", "−.02 to .22")
-    assert (cells["behind by"], cells["p"], cells["p (Holm)"]) == ("+.200", ".010", ".010")
+    assert (cells["95 % rows"], cells["95 % rows, seeds"]) == (".000 to .200", "−.020 to .220")
+    assert (cells["Autometrics minus this"], cells["p"], cells["p (Holm)"]) == ("+.200", ".010", ".010")
     assert method_cells(full(), full().method("autometrics"))[3] == "reference"
     assert method_cells(full(), full().method("judge"))[0] == "–"
     assert method_cells(full(), line("one", 0.1, over_seeds=Interval(math.nan, math.nan)))[0] == ".100"
-    assert method_cells(full(), line("wide", -0.103, over_seeds=Interval(-1.0, 1.0)))[0] == "−.103 (−1.00 to 1.00)"
+    assert method_cells(full(), line("wide", -0.103, over_seeds=Interval(-1.0, 1.0)))[0] == "−.103 (−1.000 to 1.000)"
     assert method_cells(full(), line("perfect", 1.0, over_seeds=Interval(1.0, 1.0)))[0] == "1.000 ± .000"
 
 
-def test_methods_stand_by_whether_they_ask_a_model_and_only_those_that_were_run():
-    assert [(title, [item.key for item in lines]) for title, lines in sections(full())] == [
-        ("Without a language model", ["length", "autometrics"]),
-        ("With m", ["judge"]),
-    ]
+def test_methods_stand_in_the_order_of_their_tau_with_the_undefined_ones_last():
+    mixed = record(
+        line("none", math.nan), line("low", -0.4), line("also none", math.nan, model=True),
+        line("best", 0.5, model=True),
+        line("skipped", math.nan, skipped="lacks a model"), line("autometrics", 0.3),
+    )  # fmt: skip
+    order = ["best", "autometrics", "low", "none", "also none"]
+    assert [item.key for item in by_tau(mixed)] == order
+    labels = [item.label for item in by_tau(mixed)]
+    for text in (render_html(ComparisonDocument(mixed)), render_markdown(ComparisonDocument(mixed))):
+        table = text[text.rindex("tau-b ± seeds", 0, text.index("95 % rows, seeds")) :]
+        assert (
+            sorted(
+                labels,
+                key=lambda label: re.search(rf"(?:^\| |<bdi>){label}(?: \||</bdi>)", table, re.MULTILINE).start(),
+            )
+            == labels
+        )
+    table = next(block for block in ComparisonDocument(mixed).terminal(None) if not isinstance(block, str))
+    assert [row[0] for row in table.rows] == labels
+
+
+def test_the_difference_is_the_references_tau_less_the_methods_in_name_and_sign():
+    """.3 - .1 = +.2: the reference agrees better. .3 - .5 = -.2: the method does."""
+    compared = record(line("worse", 0.1), line("better", 0.5), line("autometrics", 0.3))
+    place = columns(compared).index("Autometrics minus this")
+    signs = {item.key: method_cells(compared, item)[place] for item in compared.run}
+    assert signs == {"worse": "+.200", "better": "−.200", "autometrics": "reference"}
+    assert "Autometrics minus it is −.20 (" in comparison_verdict(compared).sentence
+    assert columns(record(line("a", 0.1), reference=""))[place] == "difference"
+    for text in (render_html(ComparisonDocument(compared)), render_markdown(ComparisonDocument(compared))):
+        assert "Autometrics minus this" in text
+        assert "behind" not in text
+    assert compared.as_dict()["methods"][1]["difference"] == pytest.approx(-0.2)
+
+
+def test_the_terminal_begins_with_the_verdict():
+    document = ComparisonDocument(full())
+    assert document.terminal(None)[0] == comparison_verdict(full()).sentence
+    assert "Judge asked m; the others ask no model." in document.terminal(None)[1]
 
 
 @pytest.mark.parametrize(
@@ -77,11 +114,16 @@ def test_methods_stand_by_whether_they_ask_a_model_and_only_those_that_were_run(
         ([line("a", 0.1, 0.01), line("autometrics", 0.3)], "good", "lead over every other method is more than chance"),
         ([line("a", 0.1, 0.2), line("autometrics", 0.3)], "unsure", "Its lead over A could be chance."),
         ([line("a", 0.1, 0.2), line("b", 0.0, 0.01), line("autometrics", 0.3)], "unsure", "Its lead over A could"),
-        ([line("a", 0.5, 0.01), line("autometrics", 0.3)], "bad", "A agrees best with the raters (tau-b .500"),
-        ([line("a", 0.5, 0.01), line("autometrics", 0.3)], "bad", "Autometrics is .200 behind, which is more than"),
-        ([line("a", 0.5, 0.2), line("autometrics", 0.3)], "unsure", "which could be chance (p .200)"),
-        ([line("a", 0.5, math.nan), line("autometrics", 0.3)], "unsure", "could be chance (p –)"),
+        ([line("a", 0.5, 0.01), line("autometrics", 0.3)], "bad", "A agrees best with the raters (tau-b .50"),
+        (
+            [line("a", 0.5, 0.01), line("autometrics", 0.3)],
+            "bad",
+            "it is −.20 (no interval, p = .010), which is more than",
+        ),
+        ([line("a", 0.5, 0.2), line("autometrics", 0.3)], "unsure", "p = .200), which could be chance."),
+        ([line("a", 0.5, math.nan), line("autometrics", 0.3)], "unsure", "p undefined), which could be chance."),
         ([line("autometrics", 0.3)], "unsure", "Autometrics agrees best"),
+        ([line("a", 0.3, difference=math.nan), line("autometrics", 0.1)], "unsure", "cannot be held against it"),
         ([line("a", math.nan), line("autometrics", math.nan)], "unsure", "No method has a defined agreement"),
     ],
 )
@@ -94,7 +136,7 @@ def test_the_verdict_claims_no_more_than_the_tests_support(lines, tone, says):
 def test_a_lead_over_the_reference_stands_with_its_interval():
     first = line("a", 0.5, 0.2, difference=-0.2, difference_interval=Interval(-0.42, 0.04))
     assert (
-        "Autometrics is .200 (95 % −.04 to .42) behind, which could"
+        "Autometrics minus it is −.20 (95\u00a0% interval −.42 to .04, p = .200), which could"
         in comparison_verdict(record(first, line("autometrics", 0.3))).sentence
     )
 
@@ -103,7 +145,7 @@ def test_without_a_reference_there_is_no_claim_about_one():
     verdict = comparison_verdict(record(line("a", 0.5), line("b", 0.1), reference=""))
     assert (
         verdict.sentence
-        == "A agrees best with the raters (tau-b .500, 95 % .38 to .62 over test rows and repetitions)."
+        == "A agrees best with the raters (tau-b .50, 95\u00a0% interval .38 to .62 over test rows and repetitions)."
     )
 
 
@@ -171,7 +213,7 @@ def test_the_style_is_admitted_by_its_hash():
 def test_the_markdown_has_a_line_for_each_method_and_escapes_texts():
     text = render_markdown(ComparisonDocument(full()))
     rows = [row for row in text.splitlines() if row.startswith("| ")]
-    assert {row.count(" |") for row in rows if "bold" not in row} == {1 + len(COLUMNS), 1 + len(COSTS)}
+    assert {row.count(" |") for row in rows if "bold" not in row} == {1 + len(columns(full())), 1 + len(COSTS)}
     assert "- Dna: needs a language model" in text
     assert "&lt;b&gt;bold&lt;/b&gt; \\| pipe" in text
 
@@ -189,3 +231,21 @@ def test_the_files_are_written_and_the_json_is_plain(tmp_path):
 def test_a_method_that_was_not_asked_for_is_a_key_error():
     with pytest.raises(KeyError, match="nothing"):
         replace(full(), seeds=1).method("nothing")
+
+
+def test_the_frame_has_a_line_for_each_method():
+    frame = full().to_pandas().set_index("key")
+    assert frame.loc["length", ["tau", "over_both_low", "over_both_high", "difference"]].tolist() == [
+        0.1, 0.1 - 0.12, 0.1 + 0.12, 0.3 - 0.1,
+    ]  # fmt: skip
+    assert frame.loc["judge", ["requests", "prompt_tokens", "failed"]].tolist() == [36, 1000, 36]
+    assert np.isnan(frame.tau["dna"])
+    assert frame.skipped["dna"] == "needs a language model"
+    assert not {"usage", "judgements", "over_rows"} & {*frame.columns}
+
+
+def test_a_notebook_shows_the_verdict_and_the_table():
+    shown = full()._repr_html_()
+    assert comparison_verdict(full()).sentence.split(".")[0] in shown
+    assert "Length" in shown
+    assert "&lt;b&gt;" not in shown  # what methods made is left to the page

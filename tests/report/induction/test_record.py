@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from metricsmith.report.formats import jsonable
+from metricsmith.formats import jsonable
 from metricsmith.stats.agreement import Agreement
 
 # The public contract: later work adds keys, never renames or drops one.

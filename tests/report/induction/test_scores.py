@@ -7,6 +7,8 @@ import io
 import json
 import math
 
+import pandas as pd
+
 from metricsmith.report.induction.record import RowRecord
 from metricsmith.report.induction.rows import render_scores
 from metricsmith.report.render import render_json
@@ -66,3 +68,9 @@ def test_a_component_named_like_a_leading_column_stays_apart(make_record):
 
 def test_no_rows_leave_the_header(make_record):
     assert render_scores(make_record(data=(), components=())) == "id,group,split,rating,prediction\n"
+
+
+def test_the_frame_is_what_the_file_holds(make_record):
+    record = make_record()
+    frame, text = record.to_pandas(), pd.read_csv(io.StringIO(render_scores(record)))
+    pd.testing.assert_frame_equal(frame, text, check_dtype=False)

@@ -48,11 +48,15 @@ def test_a_clear_result_is_one_plain_sentence(make_record):
 
 def test_few_groups_bring_the_measured_coverage_along(make_record):
     covered = math.floor(100 * measured_coverage("tau", 14))
-    said = f"Intervals on so few groups (14) covered at least {covered}\u00a0% in simulations."
-    assert judge(make_record, replace(SURE, groups=14)).sentence.endswith(f"of 14 groups. {said}")
+    said = "95\u00a0% intervals of tau-b from so few groups (14) held the true value in at least "
+    said += f"{covered}\u00a0% of simulated data sets."
+    few = make_record(test=replace(SURE, groups=14), baselines={}, usage={})
+    sentence, *below = RunDocument(few).terminal(None)
+    assert sentence.endswith("of 14 groups.")  # the sentence itself stands without
+    assert below.count(said) == 1
     assert judge(make_record, replace(SURE, groups=14)).tone == "good"
     # Student's interval over folds is another one.
-    assert "simulations" not in judge(make_record, replace(SURE, groups=14), evaluation="cv").sentence
+    assert "simulat" not in "".join(map(str, RunDocument(replace(few, evaluation="cv")).terminal(None)))
 
 
 def test_few_groups_are_named_once_and_only_where_there_is_an_interval(monkeypatch):
@@ -60,9 +64,12 @@ def test_few_groups_are_named_once_and_only_where_there_is_an_interval(monkeypat
     monkeypatch.setattr(verdict, "measured_coverage", lambda kind, groups: covered[groups])
     blocks = [replace(SURE, groups=groups) for groups in (4, 14, 29, 14, 34, 12)]
     assert few_groups([*blocks, replace(SURE, groups=7, ci_low=math.nan)]) == [
-        "Intervals on so few groups (4) were not tried in simulations.",
-        "Intervals on so few groups (12 and 14) covered at least 90\u00a0% in simulations.",
-        "Intervals on so few groups (29) covered at least 93\u00a0% in simulations.",
+        f"95\u00a0% intervals of tau-b from so few groups {line}"
+        for line in (
+            "(4) were not tried in simulations.",
+            "(12 and 14) held the true value in at least 90\u00a0% of simulated data sets.",
+            "(29) held the true value in at least 93\u00a0% of simulated data sets.",
+        )
     ]
 
 
@@ -231,8 +238,8 @@ def test_the_difference_counts_and_not_the_two_figures(make_record):
 def test_with_few_groups_it_is_said_how_often_such_intervals_held(make_record):
     record = make_record(baselines=BLOCKS, differences=apart(0.05, -0.02, 0.12, groups=10))
     share = int(100 * MEASURED["difference"][10])
-    said = f"With 10 groups, intervals of a difference covered at least {share}\u00a0% in simulations."
-    assert comparison(record).endswith(said)
+    said = f"from so few groups (10) held the true value in at least {share}\u00a0% of simulated data sets."
+    assert comparison(record).endswith(f"95\u00a0% intervals of a difference of two tau-b {said}")
     assert few_groups_apart(2).endswith("were not tried in simulations.")
     assert few_groups_apart(30) == ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from metricsmith.meta_evaluation import MEASURES, ChanceFloor, MetricResult, Tas
 from metricsmith.report.meta_evaluation.document import (
     MEANINGS,
     compared_metrics,
+    mean_rater,
     meta_evaluation_verdict,
     metric_cells,
     overview,
@@ -38,8 +40,28 @@ def test_the_overview_is_table_2_of_the_paper():
         ("gemba", "1", ".765", "1", ".930", "2", ".600"),
         ("x<b>", "1", ".765", "1", ".920", "1", ".610"),
         ("flat", "–", "undefined", "2", ".500", "–", "undefined"),
-        ("another rater (slot 0)", "–", "–", "–", ".570", "–", ".580"),
+        ("another rater (mean)", "–", ".575", "–", ".570", "–", ".580"),
     ]
+
+
+def test_raters_are_one_row_with_the_means_of_what_is_defined():
+    raters = (
+        line("slot 0", 0.5, None),
+        replace(line("slot 1", 0.7, None, p=0.3), used=9),
+        line("slot 2", math.nan, None),
+    )
+    mean = mean_rater(TaskResult("acc", (line("a", 0.9, 1),), raters, ((math.nan,),)))
+    assert (mean.name, mean.value, mean.rank) == ("another rater (mean)", pytest.approx(0.6), None)
+    assert (mean.interval.low, mean.interval.high) == (pytest.approx(0.5), pytest.approx(0.7))  # .4 to .6, .6 to .8
+    assert (mean.chance.mean, mean.chance.p_value) == (pytest.approx(0.4), 0.3)
+    alone = mean_rater(TaskResult("acc", (), raters[2:], ()))
+    assert (alone.name, math.isnan(alone.value)) == ("another rater (mean)", True)
+
+
+def test_a_rating_and_a_metric_of_one_name_are_told_apart():
+    same = record(task("acc", line("mqm", 0.9, 1)))
+    assert meta_evaluation_verdict(same).sentence.startswith("mqm agrees with the gold rating mqm better than chance")
+    assert compared_metrics(same).startswith("1 metric against the gold rating mqm: ")
 
 
 def test_without_both_tasks_of_wmt24_there_is_no_average():
@@ -107,7 +129,7 @@ BEST = line("a", 0.9, 1)
 @pytest.mark.parametrize(
     ("tasks", "tone", "says"),
     [
-        ([task("acc", BEST, line("b", 0.8, 2))], "good", "a agrees best with mqm (acc .900, 95 % .800 to 1.000); "),
+        ([task("acc", BEST, line("b", 0.8, 2))], "good", "a agrees best with mqm (acc .90, 95\u00a0% interval .80 "),
         ([task("acc", BEST, line("b", 0.8, 2))], "good", "on acc its lead is more than chance."),
         ([task("acc", BEST, line("b", 0.8, 1))], "unsure", "on acc it cannot be told from b."),
         (
@@ -118,17 +140,17 @@ BEST = line("a", 0.9, 1)
         (
             [task(name, BEST, line("b", 0.8, 2)) for name in ("spa", "acc-t")],
             "good",
-            "(average of spa and acc-t .900); on spa its lead is more than chance; on acc-t its lead",
+            "(average of spa and acc-t .90); on spa and acc-t its lead is more than chance.",
         ),
         (
             [task("spa", BEST, line("b", 0.8, 2)), task("acc-t", line("b", 0.7, 1), line("a", 0.65, 2))],
             "unsure",
             "on spa its lead is more than chance; on acc-t it stands in cluster 2.",
         ),
-        ([task("acc", BEST)], "good", "a agrees with mqm better than chance (acc .900"),
-        ([task("acc", line("a", 0.4, 1, p=0.2))], "bad", "a comes first (acc .400, 95 % .300 to .500), and may"),
+        ([task("acc", BEST)], "good", "a agrees with mqm better than chance (acc .90"),
+        ([task("acc", line("a", 0.4, 1, p=0.2))], "bad", "a comes first (acc .40, 95\u00a0% interval .30 to .50)"),
         ([task("acc", line("a", math.nan, None))], "unsure", "No metric has a defined agreement with mqm on acc."),
-        ([task("tau-b", BEST, line("b", 0.8, 2)), task("acc", line("b", 0.9, 1), BEST)], "good", "(tau-b .900"),
+        ([task("tau-b", BEST, line("b", 0.8, 2)), task("acc", line("b", 0.9, 1), BEST)], "good", "(tau-b .90"),
     ],
 )  # fmt: skip
 def test_the_verdict_claims_no_more_than_the_tests_support(tasks, tone, says):

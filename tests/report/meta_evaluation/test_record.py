@@ -126,7 +126,7 @@ def test_the_json_is_plain(tmp_path):
 
 def test_the_page_shows_every_task_metric_and_rater_and_fetches_nothing():
     page = render_html(MetaEvaluationDocument(FULL))
-    for text in ("x&lt;b&gt;", "another rater (slot 0)", "undefined", ".930", "104 + 3", "flat | is undefined", "s | t",
+    for text in ("x&lt;b&gt;", "another rater (mean)", "undefined", ".930", "104 + 3", "flat | is undefined", "s | t",
                  "Soft pairwise accuracy", "&lt;i&gt;segment&lt;/i&gt;",
                  "Rank and value of each task, and the average of spa and acc-t",
                  "border-collapse: separate"):  # fmt: skip  # cells that stay in sight would lose collapsed borders
@@ -151,7 +151,7 @@ def test_every_form_says_how_far_clusters_can_be_trusted():
 def test_markdown_has_the_same_figures_and_escapes_texts():
     text = render_markdown(MetaEvaluationDocument(FULL))
     assert "| x&lt;b&gt; | 1 | .765 | 1 | .920 | 1 | .610 |" in text
-    assert "| another rater (slot 0) | – | .580 |" in text
+    assert "| another rater (mean) | – | .580 |" in text
     assert "> Warning: flat \\| is undefined" in text
     assert "| gemba | .010 | .020 |" in text
     assert text.endswith("Signature: s \\| t\n")
@@ -160,3 +160,13 @@ def test_markdown_has_the_same_figures_and_escapes_texts():
         if row.startswith("|"):
             widths.setdefault(row.count(" |"), []).append(row)
     assert set(widths) == {2, 3, 7, 8}
+
+
+def test_the_frame_has_a_line_for_each_metric_in_each_task():
+    record = evaluate(metrics={"near": matrix("near"), "mark": matrix("mark")}, tasks=["acc", "pearson"])
+    frame = record.to_pandas()
+    assert frame[["task", "name"]].values.tolist() == [[t.task, one.name] for t in record.tasks for one in t.metrics]
+    assert not frame.rater.any()
+    assert frame.value[0] == record.tasks[0].metrics[0].value
+    assert frame.low[0] == record.tasks[0].metrics[0].interval.low
+    assert "Metrics beside gold ratings" in record._repr_html_()

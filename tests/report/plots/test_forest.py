@@ -32,6 +32,20 @@ def test_zero_is_marked_even_when_every_estimate_is_positive():
     assert 'class="zero"' in forest("k", [Estimate("a", 0.8, 0.7, 0.9)], "t")
 
 
+def test_no_line_of_the_grid_runs_through_a_label():
+    drawing = forest("k", [Estimate("a", 0.4, 0.2, 0.5), Estimate("b", 0.1, -0.3, 0.5)], "t")
+    lines = re.findall(
+        r'<line[^>]* y1="(\d+)" y2="(\d+)" class="(?:grid|zero)" stroke-dasharray="(\d+) (\d+)"', drawing
+    )
+    assert lines
+    feet = numbers(drawing, "text", "y")[-4::2]
+    assert feet == [14, 56]
+    for top, bottom, drawn, left in (map(int, line) for line in lines):
+        inked = [y for y in range(top, bottom) if (y - top) % (drawn + left) < drawn]
+        assert inked
+        assert not [y for y in inked for foot in feet if foot - 10 <= y <= foot + 3]
+
+
 def test_an_undefined_estimate_keeps_its_line_with_a_dash():
     drawing = forest("k", [Estimate("a", 0.4, 0.2, 0.5), Estimate("gone", math.nan, math.nan, math.nan)], "t")
     assert ">gone<" in drawing

@@ -23,6 +23,11 @@ def test_length_is_proportional_and_side_follows_the_sign(make_record):
     assert math.isclose(other_x + other_width, x, abs_tol=0.02)
 
 
+def test_the_zero_line_stops_at_each_label(make_record):
+    drawing = weights("k", make_record().components, 4.0)
+    assert re.search(r'y1="18" y2="\d+" class="zero" stroke-dasharray="22 18"', drawing)  # rows of 40
+
+
 def test_one_sided_weights_use_the_whole_width(make_record):
     drawing = weights("k", make_record().components[:3], 4)
     assert bars(drawing)[0][1] > 350

@@ -23,6 +23,7 @@ def test_points_run_from_left_to_right_and_up_is_better():
     assert [x for x, _ in line] == sorted(x for x, _ in line)
     assert [y for _, y in line] == sorted((y for _, y in line), reverse=True)
     assert len(legend) == 2
+    assert ">.2<" in plot
     assert "judge: .10 at 1, .30 at 3, .40 at 7" in plot
 
 

@@ -62,5 +62,5 @@ def test_metrics_without_a_place_are_not_drawn():
 
 
 def test_low_stability_widens_the_axis():
-    assert ">0.5<" in plane("p", [mark(1, 0.8, 0.4)])
+    assert ">.5<" in plane("p", [mark(1, 0.8, 0.4)])
     assert labels(plane("p", [mark(1, 0.2, 0.4)]))["1"][0] < 130

@@ -15,47 +15,14 @@ from metricsmith.report.probe.document import (
     attack_cells,
     attack_words,
     probe_cost,
-    probe_coverage,
-    probe_verdict,
     strategy_cells,
     subject_cells,
     subject_remark,
 )
 from metricsmith.report.probe.record import Attack
+from metricsmith.report.probe.verdict import probe_verdict
 from metricsmith.stats.resampling import Interval
 from probes import BLIND, COLUMN, METRIC, RECORD, STILL, change, share
-
-
-def test_a_metric_that_falls_and_holds_still_is_good_unless_it_is_deceived():
-    good = replace(RECORD, attacks=())
-    assert probe_verdict(good).tone == "good"
-    assert probe_verdict(good).sentence.startswith("82")
-    deceived = probe_verdict(RECORD)
-    assert deceived.tone == "unsure"
-    assert "deceived by self_praise" in deceived.sentence
-
-
-@pytest.mark.parametrize(
-    ("metric", "tone", "said"),
-    [
-        (BLIND, "bad", "30"),
-        (STILL, "bad", "never moves"),
-        (COLUMN, "bad", "come with the data"),
-        (replace(METRIC, sensitivity=share(0.55, 0.45, 0.64)), "unsure", "55"),
-        (replace(METRIC, sensitivity=None, stability=None), "unsure", "nothing is known"),
-    ],
-)
-def test_other_verdicts(metric, tone, said):
-    found = probe_verdict(replace(RECORD, subjects=(metric, STILL), attacks=()))
-    assert found.tone == tone
-    assert said in found.sentence
-
-
-def test_strategies_that_are_missed_more_often_than_not_are_named():
-    line = replace(RECORD.strategies[0], name="truncate", sensitivity=share(0.2, 0.1, 0.4))
-    missed = probe_verdict(replace(RECORD, strategies=(line, *RECORD.strategies), attacks=()))
-    assert "it misses most of truncate" in missed.sentence
-    assert missed.tone == "unsure"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +66,7 @@ def test_cells_are_as_many_as_columns_and_undefined_ones_are_dashes():
     for one in RECORD.subjects:
         assert len(subject_cells(one)) == len(COLUMNS)
     assert set(subject_cells(COLUMN)) == {"–"}
-    assert subject_cells(METRIC)[:3] == (".82", ".740 to .880", "10\N{NO-BREAK SPACE}%")
+    assert subject_cells(METRIC)[:3] == (".820", ".740 to .880", "10\N{NO-BREAK SPACE}%")
     for line in RECORD.strategies:
         assert len(strategy_cells(line)) == len(STRATEGIES)
     for attack in RECORD.attacks:
@@ -129,8 +96,17 @@ def test_what_it_cost_is_said():
     assert probe_cost(RECORD).startswith("120 requests to the model (118 estimated), 3 of 100 judgements failed")
 
 
-@pytest.mark.parametrize(("groups", "said"), [(30, ""), (20, "at least 9"), (3, "were not tried")])
-def test_intervals_of_few_groups_come_with_their_measured_coverage(groups, said):
-    found = probe_coverage(replace(RECORD, counts={**RECORD.counts, "groups": groups}))
-    assert said in found
-    assert bool(found) == bool(said)
+def test_the_frame_has_a_line_for_each_metric():
+    frame = RECORD.to_pandas()
+    assert frame.name.tolist() == [one.name for one in RECORD.subjects]
+    metric = frame.iloc[0]
+    assert metric.kind == "metric"
+    assert (metric.sensitivity, metric.sensitivity_low) == (
+        RECORD.metric.sensitivity.value, RECORD.metric.sensitivity.interval.low,
+    )  # fmt: skip
+    lacking = [one.stability is None for one in RECORD.subjects]
+    assert frame.stability.isna().tolist() == frame.stability_low.isna().tolist() == lacking
+
+
+def test_a_notebook_shows_the_verdict():
+    assert probe_verdict(RECORD).sentence in RECORD._repr_html_()

@@ -39,6 +39,11 @@ def test_texts_are_escaped_and_nothing_is_fetched():
     assert "https://" not in page
 
 
+def test_a_probe_without_a_task_has_a_title_that_ends():
+    page = ProbeDocument(replace(RECORD, task=replace(RECORD.task, target=""))).page()
+    assert page.title == f"Probe of the {RECORD.title}"
+
+
 def test_metrics_without_a_place_are_in_the_table_and_not_in_the_plot():
     plot = ProbeDocument(RECORD).plot()
     assert plot.count('class="dot') == 2
@@ -48,7 +53,7 @@ def test_metrics_without_a_place_are_in_the_table_and_not_in_the_plot():
 
 def test_markdown_has_the_same_figures():
     text = render_markdown(ProbeDocument(RECORD))
-    assert "| induced metric | .82 | .740 to .880 |" in text
+    assert "| induced metric | .820 | .740 to .880 |" in text
     assert "| self\\_praise | 20 | +.100 | .050 to .150 | deceived: it rises |" in text
     assert "> Warning: fkgl is insensitive" in text
     assert "Bring &lt;b&gt;two&lt;/b&gt; forms." in text

@@ -73,9 +73,9 @@ def test_a_specialist_ahead_of_its_other_policies_and_of_the_parrot_is_good():
     verdict = specialist_verdict(FULL)
     assert verdict.tone == "good"
     assert verdict.sentence == (
-        "mqm_run with the policy same reaches character F1 .500 (95 % .400 to .600 over documents). It is ahead of "
-        "shuffled. It beats copying the same examples: parrot_all reaches .400, a lead of +.100 (95 % .050 to .150, p "
-        ".002)."
+        "mqm_run with the policy same reaches character F1 .50 (95 % interval .40 to .60 over documents). It is ahead "
+        "of shuffled. It beats copying the same examples: parrot_all reaches .40, a lead of +.10 (95 % interval .05 to "
+        ".15, p = .002)."
     )
 
 
@@ -94,13 +94,13 @@ BEATEN = (beside("parrot_all", 0.4, 0.1, 0.002),)
             (SAME, line("mqm_run", "other", 0.4, -0.1, 0.01)), (beside("parrot_all", 0.6, -0.1, 0.01),), "bad",
             "It does not show that it beats copying the same examples, which costs nothing: parrot_all does better",
         ),
-        ((SAME,), (beside("parrot_all", 0.48, 0.02, 0.4),), "bad", "parrot_all could be as good with .480"),
-        ((SAME,), (*BEATEN, beside("parrot_first", 0.49, 0.01, 0.6)), "bad", "parrot_first could be as good with .490"),
+        ((SAME,), (beside("parrot_all", 0.48, 0.02, 0.4),), "bad", "parrot_all could be as good with .48"),
+        ((SAME,), (*BEATEN, beside("parrot_first", 0.49, 0.01, 0.6)), "bad", "parrot_first could be as good with .49"),
         ((SAME, line("mqm_run", "filtered", 0.9, 0.4, 0.01)), BEATEN, "good", "over documents). It beats copying"),
         ((SAME,), (), "unsure", "No baseline stands beside it"),
-        (PARROTS, (), "unsure", "No model was asked: parrot_first, with .450, is what a specialist has to beat."),
+        (PARROTS, (), "unsure", "No model was asked: parrot_first, with .45, is what a specialist has to beat."),
         ((replace(SAME, value=math.nan),), (), "unsure", "has no defined agreement"),
-        ((NOWHERE,), BEATEN, "good", "95 % .450 to .550 over segments"),
+        ((NOWHERE,), BEATEN, "good", "95 % interval .45 to .55 over segments"),
         (
             (NOWHERE, replace(line("mqm_run", "other", 0.4, -0.1, 0.01), p_by_document=0.5)), BEATEN, "good",
             "It is ahead of other.",
@@ -121,12 +121,13 @@ def test_with_fewer_than_six_documents_the_verdict_goes_by_segments():
 def test_the_terminal_has_the_tables_and_what_must_not_be_overlooked():
     text = render_terminal(SpecialistDocument(FULL)).replace("\xa0", " ")
     lines = [" ".join(one.split()) for one in text.splitlines()]
-    assert lines[0] == (
+    assert lines[0] == " ".join(specialist_verdict(FULL).sentence.split())
+    assert lines[1] == (
         "2 systems, each held out in turn: character F1 on 10 ratings by 2 raters of 4 sources in 8 documents "
         "(old.tsv)."
     )
-    assert "same 7.50 12.25 .5000 .6000 .4000 .450 to .550 .400 to .600 –" in lines
-    assert "shuffled 7.50 12.25 .3000 .4000 .2000 .250 to .350 .200 to .400 .0123" in lines
+    assert "same 7.50 12.25 .500 .600 .400 .450 to .550 .400 to .600 –" in lines
+    assert "shuffled 7.50 12.25 .300 .400 .200 .250 to .350 .200 to .400 .012" in lines
     assert "shuffled −.200 −.300 to −.100 .002 −.400 to .000 .001" in lines
     assert "same – – – – –" not in lines  # the first policy has no difference
     assert "same 20 40 % 50 % 50 % 60 % 7" in lines

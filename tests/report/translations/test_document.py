@@ -103,7 +103,7 @@ def test_what_a_score_rests_on():
 
 def test_the_page_shows_means_errors_and_what_is_missing():
     page = render_html(TranslationDocument(record()))
-    assert 'Die Tür ist <mark class="major">offen<sup>1</sup></mark>.' in page
+    assert 'Die Tür ist <mark class="major">offen<sup>[1]</sup></mark>.' in page
     assert "accuracy/mistranslation: what is wrong" in page
     assert "3 of 3 runs" in page
     assert "−7.50 to −2.50" in page
@@ -111,6 +111,12 @@ def test_the_page_shows_means_errors_and_what_is_missing():
     assert "2 runs came from the store" in page
     empty = render_html(TranslationDocument(record(segment(translation="", errors=()))))
     assert "(empty)" in empty
+
+
+def test_numbers_of_errors_that_end_together_stay_apart():
+    page = render_html(TranslationDocument(record(segment(errors=(found(8, 17), found(12, 17), found(17, 17))))))
+    assert "<sup>[1]</sup><sup>[2]</sup></mark>" in page
+    assert "<sup>[3]</sup>" in page
 
 
 def test_every_warning_and_note_stands_in_the_page_and_in_markdown():
@@ -153,10 +159,10 @@ def test_files(tmp_path):
     write_translations(record(segment(), none), tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(TRANSLATION_FILES)
     first, second = map(json.loads, (tmp_path / "out" / "segments.jsonl").read_text("utf-8").splitlines())
-    assert (first["doc"], first["raw"], first["errors"][0]["found"]) == ("d", -5.0, 3)
+    assert (first["doc"], first["raw"], first["metric"], first["errors"][0]["found"]) == ("d", -5.0, "mqm", 3)
     assert second["raw"] is None
     content = json.loads((tmp_path / "out" / "mqm.json").read_text("utf-8"), parse_constant=pytest.fail)
     assert (content["segments"], content["missing"], content["systems"][0]["low"]) == (2, 1, None)
     table = (tmp_path / "out" / "segments.tsv").read_text("utf-8").splitlines()
     assert len(table) == 3
-    assert all(len(line.split("\t")) == 11 for line in table[:2])
+    assert all(len(line.split("\t")) == 12 for line in table[:2])

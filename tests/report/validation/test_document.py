@@ -160,7 +160,10 @@ def test_a_bias_stands_with_its_size_and_what_beta_adds_is_said(record):
     text = render_terminal(ValidationDocument(replace(record, selection=replace(found, results=(*others, below)))))
     row = next(line for line in text.splitlines() if "size of prevalence bias" in line)
     assert row.split()[5] == ".250"
-    assert text.splitlines()[0].endswith("; beta adds rude.")
+    lines = text.splitlines()
+    assert lines[0] == validation_verdict(record).sentence  # the verdict, its reasons, and the one thing to do
+    after = 1 + next(place for place, line in enumerate(lines) if line.startswith("  next: "))
+    assert lines[after].endswith("; beta adds rude.")
 
 
 def test_plots_say_how_many_judges_they_leave_out_and_hold_the_pick(record):

@@ -9,53 +9,48 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 
-from metricsmith.records import Usage
-from metricsmith.report.blocks import (
-    Across,
-    Block,
-    Box,
-    Cell,
-    Document,
-    Figure,
-    Heading,
-    Items,
-    Markdown,
-    Page,
-    Paragraph,
-    Section,
-    Terms,
-    TextTable,
-    Verdict,
-    Warnings,
-    header,
-    isolated,
-    joined,
-)
-from metricsmith.report.comparison.record import Comparison, MethodResult
-from metricsmith.report.formats import (
-    MISSING,
+from metricsmith.formats import (
+    cost_stated,
     count,
     duration,
+    ends,
+    enumerated,
     excerpt,
-    interval,
+    interval_stated,
     money,
+    p_stated,
     p_value,
     single_line,
     statistic,
 )
+from metricsmith.report.blocks import (
+    Block,
+    Cell,
+    Figure,
+    Heading,
+    Items,
+    Paragraph,
+    Terms,
+    TextTable,
+    Verdict,
+    Warnings,
+    isolated,
+    joined,
+)
+from metricsmith.report.comparison.record import Comparison, MethodResult
+from metricsmith.report.parted import Opening, PartedDocument
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.raters import ceiling_lines
-from metricsmith.report.render import escape, write_document
+from metricsmith.report.render import write_document
 from metricsmith.stats.resampling import Interval
 
 __all__ = [
-    "COLUMNS", "COMPARISON_FILES", "COSTS", "ComparisonDocument", "comparison_verdict", "cost_lines", "method_cells",
-    "sections", "write_comparison",
+    "COMPARISON_FILES", "COSTS", "ComparisonDocument", "columns", "comparison_verdict", "cost_lines", "method_cells",
+    "by_tau", "write_comparison",
 ]  # fmt: skip
 
 COMPARISON_FILES = ("compare.html", "compare.md", "compare.json")
 
-COLUMNS = ("tau-b ± seeds", "95 % rows", "95 % rows, seeds", "behind by", "95 %", "p", "p (Holm)")
 COSTS = ("requests", "tokens sent", "tokens received", "cost", "time", "failed")
 SIGNIFICANT = 0.05
 Cells = Callable[[MethodResult], tuple[str, ...]]
@@ -78,9 +73,9 @@ GLOSSARY = (
         "adds how much repetitions differ. It is the one to quote, and with repetitions that differ a little too wide.",
     ),
     (
-        "behind by",
-        "is how far the method stays behind the reference on the same rows, with the 95 % interval for other rows and "
-        "repetitions, in which the difference is taken anew without each group. Below 0 the method is ahead.",
+        "minus this",
+        "is the reference's tau-b less the method's on the same rows: above 0 the reference agrees better, below 0 the "
+        "method. Its 95 % interval is for other rows and repetitions: the difference is taken anew without each group.",
     ),
     (
         "p",
@@ -92,102 +87,60 @@ GLOSSARY = (
 
 
 def write_comparison(record: Comparison, folder: str | PathLike[str]) -> None:
-    """Write ``compare.html``, ``compare.md`` and ``compare.json``.
-
-    Parameters
-    ----------
-    record : Comparison
-    folder : path
-        Made if it does not exist.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written.
-    """
+    """Write ``compare.html``, ``compare.md`` and ``compare.json``, as `write_document` does."""
     write_document(ComparisonDocument(record), folder)
 
 
-class ComparisonDocument(Document[Comparison]):
+class ComparisonDocument(PartedDocument[Comparison]):
     """A comparison as a page, as Markdown and in the terminal."""
 
     stem = "compare"
 
-    def page(self) -> Page:
-        """The verdict beside a plot, the table of the paper, and how each method came to its numbers."""
+    def opening(self) -> Opening:
+        """The verdict beside a plot."""
+        record, task = self.record, self.record.task
+        beside = joined("for ", isolated(single_line(task.target)), f", {task.scale}")
+        tab = f"{record.title}: {task.target}"
+        return Opening(record.title, comparison_verdict(record), beside, task.description, self._figure(), tab)
+
+    def parts(self, *, page: bool) -> list[tuple[str, str, Sequence[Block]]]:
+        """The table of the paper, how each method came to its numbers, and costs."""
         record = self.record
-        title, target = single_line(record.title), single_line(record.task.target)
+
+        def name(line: MethodResult) -> str:
+            return isolated(single_line(line.label)) if page else line.label
+
         skipped = [
-            joined(isolated(single_line(line.label)), ": ", single_line(line.skipped)) for line in record.skipped
+            joined(name(line), ": ", single_line(line.skipped)) if page else f"{line.label}: {line.skipped}"
+            for line in record.skipped
         ]
-        agreement = self._table(COLUMNS, partial(method_cells, record), on_page=True)
-        costs = self._table(COSTS, _cost_cells, on_page=True)
-        figures = [
+        agreement = self._table(columns(record), partial(method_cells, record), "Agreement in figures")
+        figures: list[Block] = [
             Paragraph(self._compared()),
-            Warnings([single_line(warning) for warning in record.warnings]),
-            replace(agreement, caption="Agreement in figures", label="Agreement in figures", bold=1),
+            Warnings(record.warnings),
+            replace(agreement, bold=1),
             *([Paragraph(single_line(" ".join(self._ceiling())))] if record.raters else ()),
             *([Heading("Not run"), Items(skipped)] if skipped else ()),
             Heading("How to read the table"),
             Terms.glossary(GLOSSARY),
         ]
-        label = "All repetitions together"
-        main = [
-            Section("table", "Agreement with the raters", figures),
-            Section("made", "What they made", [Terms([_made(line) for line in record.run])]),
-            Section(
-                "costs",
-                "Cost and failures",
-                [*map(Paragraph, cost_lines(record)), replace(costs, caption=label, label=label, own=())],
-            ),
-        ]
-        notes = [Items([single_line(note) for note in record.notes])]
-        return Page(
-            title=f"{title}: {target}",
-            skip="Skip to the comparison",
-            header=[
-                *header(
-                    "metricsmith comparison",
-                    isolated(title),
-                    joined("for ", isolated(target), f", {record.task.scale}"),
-                    record.task.description,
-                ),
-                Box("hero", [comparison_verdict(record), self._figure()]),
-            ],
-            main=[*main, *([Section("notes", "Notes", notes)] if record.notes else ())],
-        )
-
-    def markdown(self) -> list[Block]:
-        """The page's tables and lists."""
-        record = self.record
-        skipped = [Markdown(f"{escape(line.label)}: {escape(line.skipped)}") for line in record.skipped]
-        made = [Markdown(f"{escape(line.label)}: {escape(remark)}") for line in record.run for remark in line.remarks]
+        made = [(name(line), _remarks(line)) for line in by_tau(record)]
+        costs = replace(self._table(COSTS, _cost_cells, "All repetitions together"), own=())
         return [
-            Heading(record.title, level=1),
-            Paragraph(self._compared()),
-            comparison_verdict(record),
-            Warnings(record.warnings),
-            self._table(COLUMNS, partial(method_cells, record)),
-            *map(Paragraph, self._ceiling()),
-            *([Paragraph("Not run:"), Items(skipped)] if skipped else ()),
-            Heading("What they made", level=2),
-            Items(made),
-            Heading("Cost and failures", level=2),
-            self._table(COSTS, _cost_cells),
-            Markdown("\n".join(cost_lines(record))),
-            Heading("How to read the table", level=2),
-            Terms.glossary(GLOSSARY),
-            Items(record.notes),
+            ("table", "Agreement with the raters", figures),
+            ("made", "What they made", [Terms(made)]),
+            ("costs", "Cost and failures", [*map(Paragraph, cost_lines(record)), costs]),
+            ("notes", "Notes", [Items(record.notes)] if record.notes else []),
         ]
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
-        """The table in the paper's layout, methods that were not run, costs, and the place of the page."""
+        """The verdict, the methods in its order, those that were not run, costs, and the place of the page."""
         record = self.record
         return [
-            self._compared(),
-            self._table(COLUMNS, partial(method_cells, record)),
-            *(f"not run: {line.label}: it {line.skipped}" for line in record.skipped),
             comparison_verdict(record).sentence,
+            self._compared(),
+            self._table(columns(record), partial(method_cells, record)),
+            *(f"not run: {line.label}: it {line.skipped}" for line in record.skipped),
             *self._ceiling(),
             *cost_lines(record),
             *self.ending(folder, "comparison"),
@@ -199,56 +152,59 @@ class ComparisonDocument(Document[Comparison]):
         return (
             f"Kendall tau-b with {task.target} ({task.scale}) on {count(rows['test'], 'test row')} in "
             f"{count(rows['test_groups'], 'group')}, {times}, all on one split ({count(rows['train'])} training and "
-            f"{count(rows['validation'])} validation rows)."
+            f"{count(rows['validation'])} validation rows).{self._asking()}"
         )
+
+    def _asking(self) -> str:
+        """The methods that asked the language model, in a sentence."""
+        asking = [line.label for line in by_tau(self.record) if line.model]
+        return f" {enumerated(asking)} asked {self.record.model}; the others ask no model." if asking else ""
 
     def _ceiling(self) -> list[str]:
         return ceiling_lines(self.record.raters, {line.label: line.tau for line in self.record.run})
 
-    def _table(self, columns: tuple[str, ...], cells: Cells, *, on_page: bool = False) -> TextTable:
-        """Methods under the name of their section; for a page names are isolated and the reference's line is shaded."""
-        rows: list[Sequence[str] | Across] = []
-        own = []
-        for title, lines in sections(self.record):
-            rows.append(Across(single_line(title) if on_page else title))
-            for line in lines:
-                own += [len(rows)] if line.key == self.record.reference else []
-                rows.append((isolated(single_line(line.label)) if on_page else line.label, *cells(line)))
-        return TextTable(("Method" if on_page else "method", *columns), rows, own=own)
+    def _table(self, columns: tuple[str, ...], cells: Cells, caption: str = "") -> TextTable:
+        """The methods as `by_tau`, the reference's line shaded."""
+        lines = by_tau(self.record)
+        own = [place for place, line in enumerate(lines) if line.key == self.record.reference]
+        return TextTable(("method", *columns), [(line.label, *cells(line)) for line in lines], caption, own=own)
 
     def _figure(self) -> Figure:
         estimates = [
             Estimate(
                 line.label, line.tau, line.over_both.low, line.over_both.high, main=line.key == self.record.reference
             )
-            for line in self.record.run
+            for line in by_tau(self.record)
         ]
         plot = forest("methods", estimates, "Agreement of each method with the raters")
         return Figure(plot, "Mean over repetitions, with the 95\u00a0% interval over test rows and repetitions.")
 
 
-def _made(line: MethodResult) -> tuple[str, Sequence[str]]:
-    """A method and what it chose or generated."""
+def _remarks(line: MethodResult) -> Sequence[str]:
+    """The choices of a method, and what it generated."""
     remarks = [excerpt(remark, 600) for remark in line.remarks]
-    return isolated(single_line(line.label)), remarks or [Cell("nothing to choose or to generate", "muted")]
+    return remarks or [Cell("nothing to choose or to generate", "muted")]
 
 
-def sections(record: Comparison) -> list[tuple[str, list[MethodResult]]]:
-    """The methods that were run, first those without a model, then those with one; empty sections are left out."""
-    without = [line for line in record.run if not line.model]
-    asking = [line for line in record.run if line.model]
-    named = [("Without a language model", without), (f"With {record.model}", asking)]
-    return [(title, lines) for title, lines in named if lines]
+def by_tau(record: Comparison) -> list[MethodResult]:
+    """The methods that were run, the best first; those with an undefined tau-b come last, as they were asked for."""
+    return sorted(record.run, key=lambda line: math.inf if math.isnan(line.tau) else -line.tau)
+
+
+def columns(record: Comparison) -> tuple[str, ...]:
+    """The names of `method_cells`; the difference is named after its sign."""
+    less = f"{single_line(record.method(record.reference).label)} minus this" if record.reference else "difference"
+    return ("tau-b ± seeds", "95 % rows", "95 % rows, seeds", less, "95 %", "p", "p (Holm)")
 
 
 def method_cells(record: Comparison, line: MethodResult) -> tuple[str, ...]:
-    """One method's figures, in the order of `COLUMNS`."""
+    """One method's figures, as `columns` names them."""
     return (
         _mean(line),
-        _interval(line.over_rows),
-        _interval(line.over_both),
+        ends(line.over_rows),
+        ends(line.over_both),
         "reference" if line.key == record.reference else statistic(line.difference, signed=True),
-        _interval(line.difference_interval),
+        ends(line.difference_interval),
         p_value(line.p_value),
         p_value(line.p_adjusted),
     )
@@ -271,39 +227,33 @@ def cost_lines(record: Comparison) -> list[str]:
     """The bound computed beforehand, and the actual requests, price and time."""
     if not (record.usage.requests or record.estimated.requests):
         return ["No language model was asked."]
-    expected = record.estimated
-    return [
-        f"Expected at most: {count(expected.requests, 'request')}, {_price(expected)}. Actual: "
-        f"{count(record.usage.requests, 'request')}, {_price(record.usage)}, {duration(record.usage.seconds)}."
-    ]
+    both = (record.estimated, record.usage)
+    bound, spent = (f"{count(one.requests, 'request')}, {cost_stated(one.cost)}" for one in both)
+    return [f"Expected at most: {bound}. Actual: {spent}, {duration(record.usage.seconds)}."]
 
 
 def comparison_verdict(record: Comparison) -> Verdict:
     """The method that agrees best, and if the reference's place beside it is more than chance."""
-    ranked = sorted((line for line in record.run if not math.isnan(line.tau)), key=lambda line: -line.tau)
-    if not ranked:
+    best, *others = by_tau(record)
+    others = [line for line in others if not math.isnan(line.tau)]
+    if math.isnan(best.tau):
         return Verdict("unsure", "No method has a defined agreement with the raters on these test rows.")
-    best = ranked[0]
-    known = f"tau-b {statistic(best.tau)}, 95 % {_interval(best.over_both)} over test rows and repetitions"
+    known = f"tau-b {statistic(best.tau, 2)}, {_stated(best.over_both)} over test rows and repetitions"
     sentence = f"{best.label} agrees best with the raters ({known})."
-    if not record.reference or len(ranked) == 1:
+    if not record.reference or not others:
         return Verdict("unsure", sentence)
     if best.key == record.reference:
-        open_ = [line.label for line in ranked[1:] if not line.p_adjusted <= SIGNIFICANT]
+        open_ = [line.label for line in others if not line.p_adjusted <= SIGNIFICANT]
         if open_:
-            return Verdict("unsure", f"{sentence} Its lead over {_listed(open_)} could be chance.")
+            return Verdict("unsure", f"{sentence} Its lead over {enumerated(open_)} could be chance.")
         return Verdict("good", f"{sentence} Its lead over every other method is more than chance.")
-    name = record.method(record.reference).label
-    ends = interval(-best.difference_interval.high, -best.difference_interval.low, 2)
-    gap = statistic(-best.difference) if ends == MISSING else f"{statistic(-best.difference)} (95 % {ends})"
-    behind = f"{name} is {gap} behind" if best.difference < 0 else f"{name} comes after it"
-    if best.p_adjusted <= SIGNIFICANT:
-        return Verdict("bad", f"{sentence} {behind}, which is more than chance (p {p_value(best.p_adjusted)}).")
-    return Verdict("unsure", f"{sentence} {behind}, which could be chance (p {p_value(best.p_adjusted)}).")
-
-
-def _price(usage: Usage) -> str:
-    return money(usage.cost) if usage.cost is not None else "price unknown"
+    if math.isnan(best.difference):
+        return Verdict("unsure", f"{sentence} {record.method(record.reference).label} cannot be held against it.")
+    name, sure = record.method(record.reference).label, best.p_adjusted <= SIGNIFICANT
+    apart = f"{statistic(best.difference, 2, signed=True)} ({_stated(best.difference_interval)}"
+    chance = f"which {'is more than' if sure else 'could be'} chance"
+    sentence = f"{sentence} {name} minus it is {apart}, {p_stated(best.p_adjusted)}), {chance}."
+    return Verdict("bad" if sure else "unsure", sentence)
 
 
 def _mean(line: MethodResult) -> str:
@@ -311,13 +261,9 @@ def _mean(line: MethodResult) -> str:
     if math.isnan(line.tau) or math.isnan(low):
         return statistic(line.tau)
     if high > low and max(-low, high) >= 1:
-        return f"{statistic(line.tau)} ({_interval(line.over_seeds)})"
+        return f"{statistic(line.tau)} ({ends(line.over_seeds)})"
     return f"{statistic(line.tau)} ± {statistic((high - low) / 2)}"
 
 
-def _interval(found: Interval) -> str:
-    return interval(found.low, found.high, 2)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _stated(found: Interval) -> str:
+    return interval_stated(found.low, found.high)

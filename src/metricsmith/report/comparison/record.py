@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from metricsmith.formats import jsonable
 from metricsmith.records import Task, Usage
-from metricsmith.report.formats import jsonable
+from metricsmith.report.notebook import NotebookRecord
 from metricsmith.stats.ceiling import RaterCeiling
 from metricsmith.stats.resampling import Interval
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["SCHEMA_VERSION", "Comparison", "MethodResult"]
 
@@ -88,7 +92,7 @@ class MethodResult:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(NotebookRecord):
     """Methods side by side on one split.
 
     Parameters
@@ -143,6 +147,18 @@ class Comparison:
             if method.key == key:
                 return method
         raise KeyError(key)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One line a method: its figures, the ends of their intervals, and its cost."""
+        import pandas as pd
+
+        lines = []
+        for method in self.methods:
+            line = {**asdict(method), **asdict(method.usage), "failed": method.failed}
+            spans = {name: line.pop(name) for name in ("over_seeds", "over_rows", "over_both", "difference_interval")}
+            line |= {f"{name}_{end}": span[end] for name, span in spans.items() for end in ("low", "high")}
+            lines.append({name: cell for name, cell in line.items() if name not in ("usage", "judgements")})
+        return pd.DataFrame(lines)
 
     def as_dict(self) -> dict[str, Any]:
         """The content of ``compare.json``: JSON-ready, NaN as None."""

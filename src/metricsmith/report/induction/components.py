@@ -6,16 +6,28 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import median
 
+from metricsmith.formats import count, interval, percent, raw, single_line, statistic
 from metricsmith.records import MetricCard
-from metricsmith.report.blocks import Block, Cell, Details, Paragraph, Section, Terms, TextTable, element, joined, named
-from metricsmith.report.formats import count, interval, percent, raw, single_line, statistic
+from metricsmith.report.blocks import (
+    Block,
+    Cell,
+    Code,
+    Details,
+    Paragraph,
+    Section,
+    Terms,
+    TextTable,
+    element,
+    joined,
+    named,
+)
 from metricsmith.report.induction.record import Component, RunRecord
 from metricsmith.report.plots.induction import MOST_BARS
 from metricsmith.stats.agreement import Difference
 
 __all__ = [
-    "KINDS", "card_section", "cards", "choice_stability", "cross_validated_components", "direction", "kind_words",
-    "loss", "small_model", "suppressors", "weight_width",
+    "KINDS", "card_section", "cards", "choice_stability", "cross_fitted_components", "cross_validated_components",
+    "direction", "kind_words", "loss", "small_model", "sources", "suppressors", "weight_width",
 ]  # fmt: skip
 
 KINDS = {
@@ -33,16 +45,22 @@ KINDS = {
     "mqm_annotator": "MQM errors of one run",
     "mqm_judge": "MQM errors of several runs",
     "callable": "function",
+    "code": "function that the sandbox runs",
     "option_member": "option of a judge",
     "parrot": "errors marked in a source's other outputs",
     "panel_member": "criterion of a panel",
+    "prometheus_judge": "rubric judge on the form of Prometheus 2",
     "response_set_judge": "judge that names every possible option",
     "column": "column of the data",
+    "finetuned": "trained on the rated rows",
     "induced": "induced metric",
 }
 
 
-COST_WORDS = {"local": "local: weights on this machine, a pass of a network for each text"}
+COST_WORDS = {
+    "local": "local: weights on this machine, a pass of a network for each text",
+    "code": "nothing: the sandbox runs it on this machine, and no model is asked",  # by the kind, not the class of cost
+}
 
 
 def kind_words(component: Component) -> str:
@@ -126,6 +144,20 @@ def cross_validated_components(record: RunRecord) -> str:
     return f"{told} Judges made from ratings had seen those of all rows here, so theirs may be too high."
 
 
+def cross_fitted_components(record: RunRecord) -> str:
+    """The origin of the numbers that trained components have on training rows; empty without such components."""
+    trained = [component for component in record.components if component.copies]
+    if not trained:
+        return ""
+    names = ", ".join(single_line(component.name) for component in trained)
+    return (
+        f"The column of {names} on training rows was cross-fitted by group: each number comes from one of "
+        f"{max(component.copies for component in trained)} copies, the one that was trained without the row's group. "
+        "What is saved was trained on all training rows: it knows their ratings, gives these rows other numbers than "
+        "stand here, and shows only on other rows how good it is."
+    )
+
+
 def small_model(record: RunRecord) -> str:
     """The small model beside the full one, components that correct others, and predictions outside the scale."""
     sentences = []
@@ -175,6 +207,15 @@ def card_section(record: RunRecord) -> Section:
     return Section("cards", "The components' cards", shown)
 
 
+def sources(record: RunRecord) -> list[tuple[str, Code]]:
+    """The components that are code, each with a sentence on its cost."""
+    return [
+        (f"{single_line(card.name)} is this function. It costs {COST_WORDS['code']}.", Code(card.formula))
+        for card, _ in cards(record)
+        if card.kind == "code"
+    ]
+
+
 def _card(card: MetricCard, components: Sequence[Component]) -> Details:
     used = [part for one in components for part in (", ", named(one.name))]
     in_use = [", in use as ", *used[1:]] if components[0].name != card.name else []
@@ -189,10 +230,11 @@ def _card(card: MetricCard, components: Sequence[Component]) -> Details:
         for output in card.outputs
     ]
     head = ("Output", "Range", "Better", Cell("Meaning", "prose"))
+    is_code = card.kind == "code"
     about = {
-        "Formula": card.formula,
+        "Formula": "" if is_code else card.formula,
         "Needs": ", ".join(card.needs) or "the output only",
-        "Cost": COST_WORDS.get(card.cost, card.cost),
+        "Cost": COST_WORDS.get("code" if is_code else card.cost, card.cost),
         "Weights": str(card.checkpoint or ""),
         "Several references": card.multi_reference,
         "Backend": f"{card.backend} ({card.backend_license})",
@@ -212,6 +254,7 @@ def _card(card: MetricCard, components: Sequence[Component]) -> Details:
     blocks: list[Block] = [
         Paragraph(card.summary, own_direction=True),
         TextTable(head, rows, label=f"Outputs of {single_line(card.name)}"),
+        *([Code(card.formula)] if is_code else ()),
         Terms([(term, [text]) for term, text in about.items() if text]),
     ]
     return Details(joined(element("strong", named(card.name)), " ", kind), blocks, "card")

@@ -7,21 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from metricsmith.records import Usage
-from metricsmith.report.blocks import (
-    Block,
-    Box,
-    Code,
-    Heading,
-    Items,
-    Paragraph,
-    Section,
-    TextTable,
-    Warnings,
-    element,
-    joined,
-)
-from metricsmith.report.formats import (
+from metricsmith.formats import (
     count,
     duration,
     excerpt,
@@ -29,12 +15,27 @@ from metricsmith.report.formats import (
     percent,
     single_line,
 )
+from metricsmith.records import Usage
+from metricsmith.report.blocks import (
+    Block,
+    Box,
+    Code,
+    Heading,
+    Items,
+    Markup,
+    Paragraph,
+    Section,
+    TextTable,
+    Warnings,
+    element,
+    joined,
+)
 from metricsmith.report.induction.record import Component, RunRecord
 from metricsmith.report.render import cost_line
 
 __all__ = [
     "STATUSES", "CostLine", "cost_section", "local_cost_lines", "note_section", "panel_savings", "run_cost_lines",
-    "run_costs", "usage_example",
+    "run_costs", "run_facts", "usage_example",
 ]  # fmt: skip
 
 STATUSES = {
@@ -94,6 +95,23 @@ def panel_savings(record: RunRecord) -> str:
     )
 
 
+def run_facts(record: RunRecord) -> Markup:
+    """Rows, components, requests, cost and time in a line."""
+    requests, _, _, cost, time = (line.actual for line in run_costs(record))
+    facts = {
+        "Rated rows": count(record.rows.get("rated")),
+        "Fitted on": count(record.rows.get("train")),
+        "Tested on": count(record.test.n if record.tested else 0),
+        "Without a rating": count(record.rows.get("unrated")),
+        "Components": count(len(record.components)),
+        "Model requests": requests,
+        "Cost": cost,
+        "Time": time,
+    }
+    pairs = [element("div", element("dt", term), element("dd", text)) for term, text in facts.items()]
+    return element("dl", *pairs, class_="facts")
+
+
 def cost_section(record: RunRecord) -> Section:
     """The costs beside their estimate, how judgements ended, and failures by kind."""
     kinds: list[Block] = [
@@ -150,8 +168,10 @@ def usage_example(record: RunRecord) -> str:
     if any(component.kind == "column" for component in record.components):
         return "\n".join([*lines, "judgements = metric.judge_batch(rows)  # rows that bring the same columns along"])
     needs = {need for component in record.components for need in component.card.needs}
+    if "extra:code" in needs:
+        lines.insert(0, "# its code runs in the sandbox: pip install 'metricsmith[code]'")
     if "weights" in needs:
-        lines[1] = 'metric = metricsmith.load("metric.json")  # local={name: path} where weights lie elsewhere'
+        lines[-1] = 'metric = metricsmith.load("metric.json")  # local={name: path} where weights lie elsewhere'
     judged = any(component.kind.endswith("_judge") for component in record.components)
     texts = ["output=text"]
     texts += ["input=source"] if judged or "input" in needs else []
@@ -163,7 +183,11 @@ def local_cost_lines(components: Sequence[Component]) -> list[str]:
     """A line for each component with weights: the time of a row on this machine."""
     return [
         f"{single_line(item.name)} ({single_line(item.weights)}): "
-        + (f"{1000 * item.seconds:,.0f} ms a row on this machine" if item.seconds > 0 else "its time was not measured")
+        + (
+            f"{count(1000 * item.seconds)} ms a row on this machine"
+            if item.seconds > 0
+            else "its time was not measured"
+        )
         for item in components
         if item.weights
     ]

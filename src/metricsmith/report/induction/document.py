@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from os import PathLike
 from pathlib import Path
 
+from metricsmith.formats import count, excerpt, interval, percent, points, rating, single_line, statistic
 from metricsmith.report.blocks import (
     Block,
     Box,
@@ -14,7 +14,6 @@ from metricsmith.report.blocks import (
     Heading,
     Items,
     Markdown,
-    Markup,
     Page,
     Paragraph,
     TextTable,
@@ -25,14 +24,15 @@ from metricsmith.report.blocks import (
     joined,
     named,
 )
-from metricsmith.report.formats import count, excerpt, interval, percent, points, rating, single_line, statistic
 from metricsmith.report.induction.components import (
     card_section,
     choice_stability,
+    cross_fitted_components,
     cross_validated_components,
     direction,
     kind_words,
     small_model,
+    sources,
     weight_width,
 )
 from metricsmith.report.induction.costs import (
@@ -43,9 +43,10 @@ from metricsmith.report.induction.costs import (
     panel_savings,
     run_cost_lines,
     run_costs,
+    run_facts,
     usage_example,
 )
-from metricsmith.report.induction.record import Component, RunRecord
+from metricsmith.report.induction.record import RunRecord
 from metricsmith.report.induction.rows import (
     disagreement_section,
     disagreements,
@@ -71,17 +72,18 @@ from metricsmith.report.induction.verdict import (
     pairs_in_order,
     run_ceiling,
     run_verdict,
-    systems_caution,
     systems_lines,
     undefined_reasons,
 )
 from metricsmith.report.plots.forest import Estimate, forest
-from metricsmith.report.probe.document import ProbeDocument, probe_cost, probe_verdict
+from metricsmith.report.probe.document import ProbeDocument, probe_cost
+from metricsmith.report.probe.verdict import probe_findings, probe_verdict
 from metricsmith.report.render import escape, write_document
-from metricsmith.stats.agreement import Agreement
 
 __all__ = ["RunDocument", "write_reports"]
 
+AGREEMENT = ("rows", "groups", "tau-b", "95 % interval", "p", "Pearson", "Spearman")  # as `agreement_cells` has them
+MOST_LINES = 30  # of a component's source in the terminal
 LINKS = {
     "components": "What was induced", "agreement": "Agreement", "scatter": "Row by row", "outlook": "More labels",
     "disagreements": "Disagreements", "cards": "Cards", "costs": "Cost and failures", "notes": "Notes and use",
@@ -120,7 +122,7 @@ class RunDocument(Document[RunRecord]):
         """The verdict, then from what was induced to what it cost."""
         record = self.record
         probe = record.probe
-        sentence = [] if probe is None else [Paragraph(probe_verdict(probe).sentence, "strong")]
+        said = [] if probe is None else [Paragraph(probe_verdict(probe).sentence, "strong")]
         return Page(
             title=f"{single_line(record.title)}: {single_line(record.task.target)}",
             skip="Skip to the report",
@@ -129,7 +131,7 @@ class RunDocument(Document[RunRecord]):
                 component_section(record),
                 agreement_section(record),
                 scatter_section(record),
-                *([] if probe is None else [ProbeDocument(probe).section(*sentence)]),
+                *([] if probe is None else [ProbeDocument(probe).section(*said, *ProbeDocument(probe).findings())]),
                 outlook_section(record),
                 disagreement_section(record),
                 card_section(record),
@@ -142,8 +144,9 @@ class RunDocument(Document[RunRecord]):
         record = self.record
         verdict, block = run_verdict(record), record.headline
         details = [
-            *([Paragraph(record.split, "reading")] if record.split else ()),
             *(Paragraph(caution, "caution") for caution in verdict.cautions),
+            *([Paragraph(record.split, "reading")] if record.split else ()),
+            *(Paragraph(line, "reading") for line in self._covered()),
             *([Paragraph(pairs_in_order(block.kendall_tau_b), "reading")] if verdict.tone == "good" else ()),
         ]
         if record.warnings:
@@ -153,11 +156,9 @@ class RunDocument(Document[RunRecord]):
         own = Estimate(f"Kendall tau-b on {seen} rows", block.kendall_tau_b, block.ci_low, block.ci_high, main=True)
         plot = forest("verdict", [own], "The verdict", to_one=True)
         caption = f"Estimate and 95\u00a0% interval. {EVALUATIONS.get(record.evaluation, '')}"
-        marked = [] if record.synthetic.startswith("Synthetic data") else [element("strong", "Synthetic data."), " "]
-        banner = element("p", *marked, isolated(record.synthetic), class_="banner", role="note")
         links = [element("li", element("a", text, href=f"#{key}")) for key, text in LINKS.items()]
         return [
-            *([banner] if record.synthetic else ()),
+            *self._banner(),
             *header(
                 "metricsmith report",
                 named(record.title),
@@ -171,25 +172,22 @@ class RunDocument(Document[RunRecord]):
                     figure(record, plot, caption),
                 ],
             ),
-            self._facts(),
+            run_facts(record),
             element("nav", element("ul", *links), aria_label="Sections"),
         ]
 
-    def _facts(self) -> Markup:
-        record = self.record
-        requests, _, _, cost, time = (line.actual for line in run_costs(record))
-        facts = {
-            "Rated rows": count(record.rows.get("rated")),
-            "Fitted on": count(record.rows.get("train")),
-            "Tested on": count(record.test.n if record.tested else 0),
-            "Without a rating": count(record.rows.get("unrated")),
-            "Components": count(len(record.components)),
-            "Model requests": requests,
-            "Cost": cost,
-            "Time": time,
-        }
-        pairs = [element("div", element("dt", term), element("dd", text)) for term, text in facts.items()]
-        return element("dl", *pairs, class_="facts")
+    def _covered(self) -> list[str]:
+        """The coverage of the verdict's interval; under cross-validation that is another one, nowhere simulated."""
+        return few_groups(jackknifed(self.record)[:1])
+
+    def facts(self) -> list[Block]:
+        """Rows, components, requests, cost and time in a line; above it the word on synthetic data, if they are."""
+        return [*self._banner(), run_facts(self.record)]
+
+    def _banner(self) -> list[Block]:
+        synthetic = self.record.synthetic
+        marked = [] if synthetic.startswith("Synthetic data") else [element("strong", "Synthetic data."), " "]
+        return [element("p", *marked, isolated(synthetic), class_="banner", role="note")] if synthetic else []
 
     def markdown(self) -> list[Block]:
         """The page's content, shortened and without plots."""
@@ -223,6 +221,7 @@ class RunDocument(Document[RunRecord]):
             *([Markdown(f"> {mark}{escape(record.synthetic)}")] if record.synthetic else ()),
             *([Paragraph(record.task.description)] if record.task.description else ()),
             run_verdict(record),
+            *map(Paragraph, self._covered()),
             Markdown(f"{division}{EVALUATIONS.get(record.evaluation, '')} Rows: {counts}."),
         ]
 
@@ -251,6 +250,7 @@ class RunDocument(Document[RunRecord]):
             escape(small_model(record)),
             choice_stability(record.components),
             cross_validated_components(record),
+            escape(cross_fitted_components(record)),
         ]
         return [
             title,
@@ -260,13 +260,14 @@ class RunDocument(Document[RunRecord]):
                 "Again: share of refits on resampled rows that choose it."
             ),
             Markdown(" ".join(filter(None, prose))),
+            *(block for said, code in sources(record) for block in (Paragraph(said), code)),
         ]
 
     def _markdown_agreement(self) -> list[Block]:
         record = self.record
         blocks = [("induced metric, held-out rows", record.test)] if record.tested else []
         blocks += [("induced metric, training rows", record.train), *record.baselines.items()]
-        head = ("predictor", "rows", "groups", "tau-b", "95 % interval", "p", "Pearson", "Spearman")
+        head = ("predictor", *AGREEMENT)
         remarks = [*undefined_reasons(blocks), *few_groups(jackknifed(record))]
         reliability = reliability_sentence(reliability_bins(record), record.task.scale)
         systems = systems_lines(record.new_systems, record.headline)
@@ -327,70 +328,53 @@ class RunDocument(Document[RunRecord]):
         ]
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
-        """Components, agreement beside the baselines, costs, warnings, and the places of page and metric."""
-        record = self.record
+        """The verdict with its cautions, components and agreement, costs, warnings, and where page and metric are."""
+        record, verdict, probe = self.record, run_verdict(self.record), self.record.probe
         places = [] if folder is None else [f"report: {folder / 'report.html'}", f"metric: {folder / 'metric.json'}"]
-        probe = record.probe
-        lines = [
-            self._title_line(),
-            *_component_lines(record.components),
-            *self._agreement_lines(),
+        side = "held-out rows" if record.tested else "training rows only"
+        blocks = {f"induced metric, {side}": record.headline, **record.baselines}
+        lines: list[str | TextTable] = [
+            verdict.sentence,
+            *verdict.cautions,
+            record.synthetic,
+            record.split,
+            f"{record.title}: {count(len(record.components), 'component')}, each with its weight (rating points that "
+            "one standard deviation adds) and its own tau-b",
+            self._component_table(),
+            *(line for said, code in sources(record) for line in (said, *_listing(code.text))),
+            TextTable(
+                ("agreement", *AGREEMENT[:5]), [(name, *agreement_cells(block)[:5]) for name, block in blocks.items()]
+            ),
+            *undefined_reasons(blocks.items()),
             *few_groups(jackknifed(record)),
             *run_ceiling(record),
             *systems_lines(record.new_systems, record.headline),
-            systems_caution(record.new_systems, record.headline),
             *run_cost_lines(record.usage),
             *local_cost_lines(record.components),
-            "" if probe is None else f"probe: {probe_verdict(probe).sentence} {probe_cost(probe)}",
+            *([] if probe is None else [f"probe: {probe_verdict(probe).sentence}", *probe_findings(probe)]),
+            "" if probe is None else f"probe: {probe_cost(probe)}",
             *(f"warning: {warning}" for warning in record.warnings),
-            record.synthetic,
             *places,
             record.signature,
         ]
         return [line for line in lines if line]
 
-    def _title_line(self) -> str:
-        record = self.record
-        tests = {
-            "holdout": "held-out rows", "file": "rows of their own",
-            "cv": "rows held out in turn (cross-validation)",
-        }  # fmt: skip
-        tested = (
-            f"tested on {record.test.n} {tests[record.evaluation]} of {record.test.groups} groups"
-            if record.tested
-            else "not tested"
-        )
-        split = f". {record.split}" if record.split else ""
-        return f"{record.title}: {len(record.components)} components, {tested}{split}"
-
-    def _agreement_lines(self) -> list[str]:
-        side = "held-out rows" if self.record.tested else "training rows only"
-        blocks = {f"induced metric, {side}": self.record.headline, **self.record.baselines}
-        width = max(map(len, blocks))
-        return [
-            f"{name:{width}}  tau-b {_signed(block.kendall_tau_b)}  {_spread(block)}  "
-            f"({block.n} rows, {block.groups} groups)"
-            for name, block in blocks.items()
+    def _component_table(self) -> TextTable:
+        width = weight_width(self.record)
+        rows = [
+            (
+                item.name,
+                points(item.weight, width, signed=True),
+                statistic(item.tau_train),
+                statistic(item.tau_test),
+            )
+            for item in self.record.components
         ]
+        return TextTable(("component", "weight", "tau-b train", "tau-b test"), rows)
 
 
-def _component_lines(components: tuple[Component, ...]) -> list[str]:
-    width = max((len(component.name) for component in components), default=0)
-    return [
-        f"  {component.weight:+8.3f}  {component.name:{width}}  (alone: tau-b {_signed(component.tau_train)} train, "
-        f"{_signed(component.tau_test)} test)"
-        for component in components
-    ]
-
-
-def _spread(block: Agreement) -> str:
-    """Interval and p-value of a tau-b."""
-    if math.isnan(block.ci_low) and math.isnan(block.p_value):
-        return "no interval, no p"
-    ends = f"95 % {_signed(block.ci_low)} to {_signed(block.ci_high)}" if math.isfinite(block.ci_low) else "no interval"
-    small = "<.001" if block.p_value < 0.001 else f"{block.p_value:.3f}"
-    return f"{ends}  p {'undefined' if math.isnan(block.p_value) else small}"
-
-
-def _signed(value: float) -> str:
-    return "undefined" if math.isnan(value) else f"{value:+.3f}"
+def _listing(source: str) -> list[str]:
+    """The lines of a source for the terminal, the first `MOST_LINES` of them."""
+    lines = source.split("\n")
+    more = [f"… {count(len(lines) - MOST_LINES, 'more line')} in the report"] if len(lines) > MOST_LINES else []
+    return [f"  | {line}" for line in [*lines[:MOST_LINES], *more]]

@@ -9,20 +9,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from metricsmith.formats import jsonable
 from metricsmith.records import MetricCard, Task, Usage
-from metricsmith.report.formats import jsonable
+from metricsmith.report.notebook import NotebookRecord
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.stats.agreement import Agreement, Difference
 from metricsmith.stats.ceiling import RaterCeiling
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = [
-    "MINIMUM_SYSTEMS", "SCHEMA_VERSION", "Component", "LearningPoint", "NewSystems", "PanelTokens", "RowRecord",
-    "RunRecord",
+    "MINIMUM_SYSTEMS", "ROW_COLUMNS", "SCHEMA_VERSION", "Component", "LearningPoint", "NewSystems", "PanelTokens",
+    "RowRecord", "RunRecord",
 ]  # fmt: skip
 
 SCHEMA_VERSION = 1
+ROW_COLUMNS = ("id", "group", "split", "rating", "prediction")
 MINIMUM_SYSTEMS = 6
 """With fewer there is no figure for new systems."""
 
@@ -49,6 +54,8 @@ class Component:
     card : MetricCard
     weights : str
         The id, revision and beginning of the hash of a network's weights; empty without any.
+    copies : int
+        Copies trained without a part of the training rows, from which its numbers for these rows come; 0: none.
     seconds : float
         Taken by a row, on average; NaN where nobody measured it.
     """
@@ -63,6 +70,7 @@ class Component:
     card: MetricCard
     selected_share: float = math.nan
     weights: str = ""
+    copies: int = 0
     seconds: float = field(default=math.nan, compare=False)  # another run takes another time
 
 
@@ -151,7 +159,7 @@ class NewSystems:
 
 
 @dataclass(frozen=True)
-class RunRecord:
+class RunRecord(NotebookRecord):
     """A finished induction.
 
     Parameters
@@ -247,6 +255,30 @@ class RunRecord:
     def held_out(self, row: RowRecord) -> bool:
         """True if the prediction of `row` comes from a fit that did not see its rating."""
         return row.split == "test" or (self.evaluation == "cv" and row.rating is not None)
+
+    def lines(self) -> tuple[list[str], list[list[str | float | None]]]:
+        """The names and the cells of one line a row: `ROW_COLUMNS`, then every component's raw number.
+
+        The split is ``train``, ``test``, ``unrated`` or, where a cross-validation held the row out and predicted it,
+        the number of that fold (``fold 1``). A component that bears the name of a leading column gets `` (component)``
+        behind it.
+        """
+        names = [component.name for component in self.components]
+        head = [*ROW_COLUMNS, *(f"{name} (component)" if name in ROW_COLUMNS else name for name in names)]
+        return head, [
+            [
+                row.id, row.group, f"fold {row.fold}" if row.fold else row.split, row.rating, row.prediction,
+                *map(row.values.get, names),
+            ]
+            for row in self.data
+        ]  # fmt: skip
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A frame of `lines`: one line a row, its rating, its prediction and every component's number; NaN is none."""
+        import pandas as pd
+
+        head, lines = self.lines()
+        return pd.DataFrame([[math.nan if cell is None else cell for cell in line] for line in lines], columns=head)
 
     def as_dict(self) -> dict[str, Any]:
         """The content of ``report.json``: JSON-ready, NaN as None, without the per-row data."""

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from metricsmith.formats import count, excerpt, points, rating, raw, single_line
 from metricsmith.records import Scale
 from metricsmith.report.blocks import (
     Block,
@@ -22,17 +23,15 @@ from metricsmith.report.blocks import (
     named,
     strong,
 )
-from metricsmith.report.formats import count, excerpt, points, rating, raw, single_line
 from metricsmith.report.induction.record import RowRecord, RunRecord
 from metricsmith.report.plots.reliability import Bin, bins
 from metricsmith.spreadsheets import write_table
 
 __all__ = [
-    "FULL_TEXT", "ROW_COLUMNS", "Disagreement", "disagreement_section", "disagreements", "rated_rows",
+    "FULL_TEXT", "Disagreement", "disagreement_section", "disagreements", "rated_rows",
     "reliability_bins", "reliability_sentence", "render_scores",
 ]  # fmt: skip
 
-ROW_COLUMNS = ("id", "group", "split", "rating", "prediction")
 MOST_CONTRIBUTIONS = 10
 
 
@@ -145,26 +144,15 @@ def _disagreement(record: RunRecord, row: RowRecord, rating: float, prediction: 
 
 
 def render_scores(record: RunRecord, *, raw_csv: bool = False) -> str:
-    """One line per row: `ROW_COLUMNS`, then every component's raw number.
+    """The lines of the record as CSV.
 
-    ``split`` is ``train``, ``test``, ``unrated`` or, where a cross-validation held the row out and predicted it, the
-    number of that fold (``fold 1``). Numbers have full precision; a missing or undefined one is an empty cell. A
-    component that bears the name of a leading column gets `` (component)`` behind it. Texts that a spreadsheet would
-    run are marked as `metricsmith.spreadsheets.write_table` says, unless `raw_csv`.
+    Numbers have full precision; a missing or undefined one is an empty cell. Texts that a spreadsheet would run are
+    marked as `metricsmith.spreadsheets.write_table` says, unless `raw_csv`.
     """
-    names = [component.name for component in record.components]
-    header = [*ROW_COLUMNS, *(f"{name} (component)" if name in ROW_COLUMNS else name for name in names)]
-    rows = [
-        (
-            row.id,
-            row.group,
-            f"fold {row.fold}" if row.fold else row.split,
-            *map(_cell, (row.rating, row.prediction, *(row.values.get(n) for n in names))),
-        )
-        for row in record.data
-    ]
+    head, lines = record.lines()
+    rows = [[cell if isinstance(cell, str) else _cell(cell) for cell in line] for line in lines]
     stream = io.StringIO()
-    write_table(stream, header, lambda: rows, raw=raw_csv)
+    write_table(stream, head, lambda: rows, raw=raw_csv)
     return stream.getvalue()
 
 

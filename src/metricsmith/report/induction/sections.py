@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metricsmith.formats import (
+    count,
+    interval,
+    p_value,
+    percent,
+    points,
+    single_line,
+    statistic,
+)
 from metricsmith.report.blocks import (
     Block,
     Box,
@@ -22,17 +31,9 @@ from metricsmith.report.blocks import (
     named,
     remark,
 )
-from metricsmith.report.formats import (
-    count,
-    interval,
-    p_value,
-    percent,
-    points,
-    single_line,
-    statistic,
-)
 from metricsmith.report.induction.components import (
     choice_stability,
+    cross_fitted_components,
     cross_validated_components,
     direction,
     kind_words,
@@ -118,6 +119,7 @@ def component_section(record: RunRecord) -> Section:
     blocks: list[Block] = [
         Paragraph(joined(isolated(record.combiner), " ", small_model(record))),
         Paragraph(f"{choice_stability(record.components)} {cross_validated_components(record)}"),
+        *([Paragraph(cross_fitted)] if (cross_fitted := cross_fitted_components(record)) else []),
         Box(
             "pair",
             [

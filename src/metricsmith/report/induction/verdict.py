@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from metricsmith.formats import count, interval_stated, p_stated, percent, single_line, statistic
 from metricsmith.report.blocks import Verdict
-from metricsmith.report.formats import count, interval, p_value, percent, single_line, statistic
 from metricsmith.report.induction.record import MINIMUM_SYSTEMS, NewSystems, RunRecord
 from metricsmith.report.raters import ceiling_lines
 from metricsmith.stats.agreement import Agreement, Difference
@@ -56,9 +56,7 @@ def run_verdict(record: RunRecord) -> Verdict:
         cautions = (_untested(record), f"{undefined_reason(block)}.")
         sentence = f"No verdict: tau-b is undefined {_where(record, block)}."
         return Verdict("unsure", sentence, tuple(filter(None, cautions)))
-    # Under cross-validation the interval is another one, of which simulations say nothing.
-    coverage = [] if record.tested and record.evaluation == "cv" else few_groups([block])
-    figures = " ".join([f"tau-b {_estimate(block)} {_where(record, block)}.", *coverage])
+    figures = f"tau-b {_estimate(block)} {_where(record, block)}."
     doubts = tuple(filter(None, (_untested(record), *_doubts(block))))
     rivals = tuple(filter(None, (outdone(record), systems_caution(record.new_systems, block))))
     if not record.tested:
@@ -75,9 +73,9 @@ def run_verdict(record: RunRecord) -> Verdict:
 def _estimate(block: Agreement) -> str:
     details = []
     if math.isfinite(block.ci_low) and math.isfinite(block.ci_high):
-        details.append(f"95\u00a0% interval {interval(block.ci_low, block.ci_high, 2)}")
+        details.append(interval_stated(block.ci_low, block.ci_high))
     if math.isfinite(block.p_value):
-        details.append(_p(block.p_value))
+        details.append(p_stated(block.p_value))
     value = statistic(block.kendall_tau_b, 2)
     return f"{value} ({', '.join(details)})" if details else value
 
@@ -90,7 +88,7 @@ def few_groups(blocks: Iterable[Agreement]) -> list[str]:
         if text and math.isfinite(block.ci_low):
             counts.setdefault(text, set()).add(block.groups)
     return [
-        f"Intervals on so few groups ({' and '.join(map(count, sorted(found)))}) {text} in simulations."
+        f"95\u00a0% intervals of tau-b from so few groups ({' and '.join(map(count, sorted(found)))}) {text}."
         for text, found in counts.items()
     ]
 
@@ -103,11 +101,6 @@ def jackknifed(record: RunRecord) -> list[Agreement]:
     if record.tested and record.evaluation == "cv":
         return []
     return [*([record.test] if record.tested else []), record.train, *record.baselines.values()]
-
-
-def _p(value: float) -> str:
-    text = p_value(value)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def _where(record: RunRecord, block: Agreement) -> str:
@@ -134,7 +127,7 @@ def _doubts(block: Agreement) -> list[str]:
     if not math.isfinite(block.p_value):
         doubts.append("There is no p-value: too few rows, groups or different ratings for one.")
     elif block.p_value > 0.05:
-        doubts.append(f"{_p(block.p_value)} is above .05: chance alone gives agreement like this too often.")
+        doubts.append(f"{p_stated(block.p_value)} is above .05: chance alone gives agreement like this too often.")
     if not (math.isfinite(block.ci_low) and math.isfinite(block.ci_high)):
         doubts.append("There is no interval: too few rows, groups or different ratings, or one group decides alone.")
     elif block.ci_low <= 0 <= block.ci_high:
@@ -214,7 +207,7 @@ def comparison(record: RunRecord) -> str:
         return ""
     name, tau, gap, apart = best
     side = "above" if gap > 0 else "below"
-    place = "level with" if f"{abs(gap):.2f}" == "0.00" else f"{statistic(abs(gap), 2)} {side}"
+    place = "level with" if statistic(gap, 2) == ".00" else f"{statistic(abs(gap), 2)} {side}"
     text = f"On the same rows the induced metric stands {place} the strongest baseline ({name}, {statistic(tau, 2)})"
     if apart is None:
         return f"{text}. A gap smaller than the intervals may be luck."
@@ -247,7 +240,7 @@ def not_beaten(differences: Mapping[str, Difference]) -> list[str]:
 def few_groups_apart(groups: int) -> str:
     """A caution on an interval of a difference on so few groups; empty from 30 groups on."""
     text = _covered("difference", groups)
-    return f"With {count(groups, 'group')}, intervals of a difference {text} in simulations." if text else ""
+    return f"95\u00a0% intervals of a difference of two tau-b from so few groups ({groups}) {text}." if text else ""
 
 
 def _covered(kind: str, groups: int) -> str:
@@ -257,12 +250,14 @@ def _covered(kind: str, groups: int) -> str:
         return ""
     # Rounded down: it is what the simulations had at least.
     known = math.isfinite(covered)
-    return f"covered at least {percent(math.floor(100 * covered) / 100)}" if known else "were not tried"
+    least = percent(math.floor(100 * covered) / 100) if known else ""
+    return (
+        f"held the true value in at least {least} of simulated data sets" if known else "were not tried in simulations"
+    )
 
 
 def _figures(apart: Difference) -> str:
-    ends = f"95 % {interval(apart.ci_low, apart.ci_high, 2)}" if math.isfinite(apart.ci_low) else "no interval"
-    return f"{statistic(apart.kendall_tau_b, 2, signed=True)}, {ends}"
+    return f"{statistic(apart.kendall_tau_b, 2, signed=True)}, {interval_stated(apart.ci_low, apart.ci_high)}"
 
 
 def _certainty(apart: Difference) -> str:
@@ -270,8 +265,8 @@ def _certainty(apart: Difference) -> str:
     if not math.isfinite(apart.ci_low):
         return "the difference has no interval, so that it may be luck"
     open_ = apart.ci_low <= 0 <= apart.ci_high
-    ends = f"the difference has the 95\u00a0% interval {interval(apart.ci_low, apart.ci_high, 2)}"
-    return f"{ends}, so that it {'may be luck' if open_ else 'is more than luck'}"
+    ends = interval_stated(apart.ci_low, apart.ci_high)
+    return f"the difference has the {ends}, so that it {'may be luck' if open_ else 'is more than luck'}"
 
 
 def _best(record: RunRecord) -> tuple[str, float, float, Difference | None] | None:
@@ -342,5 +337,4 @@ def same_systems_note(rows: Sequence[Mapping[str, Any]]) -> str:
 def _figure(value: float, low: float, high: float) -> str:
     if not math.isfinite(value):
         return "tau-b undefined"
-    ends = f"95\u00a0% interval {interval(low, high, 2)}" if math.isfinite(low) else "no interval"
-    return f"tau-b {statistic(value, 2)} ({ends})"
+    return f"tau-b {statistic(value, 2)} ({interval_stated(low, high)})"

@@ -4,44 +4,54 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from statistics import fmean
 
+from metricsmith.formats import (
+    MISSING,
+    count,
+    enumerated,
+    interval,
+    interval_stated,
+    p_value,
+    raw,
+    single_line,
+    statistic,
+)
 from metricsmith.meta_evaluation.evaluation import WMT24, MetricResult, TaskResult
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy
+from metricsmith.meta_evaluation.significance import ChanceFloor
 from metricsmith.report.blocks import (
     Block,
     Box,
     Details,
-    Document,
     Figure,
-    Heading,
     Items,
-    Markdown,
-    Page,
     Paragraph,
-    Section,
     Terms,
     TextTable,
     Verdict,
     Warnings,
-    header,
     isolated,
     joined,
 )
-from metricsmith.report.formats import MISSING, count, interval, p_value, raw, single_line, statistic
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
+from metricsmith.report.parted import Opening, PartedDocument
 from metricsmith.report.plots.forest import Estimate, forest
-from metricsmith.report.render import escape, write_document
+from metricsmith.report.render import write_document
+from metricsmith.stats.resampling import Interval
 
 __all__ = [
-    "GLOSSARY", "MEANINGS", "META_EVALUATION_FILES", "MetaEvaluationDocument", "compared_metrics",
+    "GLOSSARY", "MEANINGS", "META_EVALUATION_FILES", "MetaEvaluationDocument", "compared_metrics", "mean_rater",
     "meta_evaluation_verdict", "metric_cells", "overview", "p_value_table", "task_caution", "task_columns",
     "write_meta_evaluation",
 ]  # fmt: skip
 
 META_EVALUATION_FILES = ("meta_evaluation.html", "meta_evaluation.md", "meta_evaluation.json")
 UNDEFINED = "undefined"
+ANOTHER = "another rater (mean)"
 SIGNIFICANT = 0.05
 MOST_NAMES = 3
 Figures = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows of a table
@@ -91,60 +101,43 @@ GLOSSARY = (
     (
         "another rater",
         "is one rater measured against the mean of the others, where outputs have several ratings: what a careful "
-        "person gets. The gold is another one than for the metrics, so that raters have no cluster.",
+        "person gets. The row has the mean over raters; its interval has the mean ends of theirs, a little too wide "
+        "for a mean, and its p is their largest. The gold is another one than for the "
+        "metrics, so that raters have no cluster. meta_evaluation.json has each rater.",
     ),
 )
 
 
 def write_meta_evaluation(record: MetaEvaluation, folder: str | PathLike[str]) -> None:
-    """Write ``meta_evaluation.html``, ``meta_evaluation.md`` and ``meta_evaluation.json``.
-
-    Parameters
-    ----------
-    record : MetaEvaluation
-    folder : path
-        Made if it does not exist.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written.
-    """
+    """Write ``meta_evaluation.html``, ``meta_evaluation.md`` and ``meta_evaluation.json``, as `write_document` does."""
     write_document(MetaEvaluationDocument(record), folder)
 
 
-class MetaEvaluationDocument(Document[MetaEvaluation]):
+class MetaEvaluationDocument(PartedDocument[MetaEvaluation]):
     """A meta-evaluation as a page, as Markdown and in the terminal."""
 
     stem = "meta_evaluation"
 
-    def page(self) -> Page:
-        """The verdict, the table of all tasks, and a section for each task."""
-        record = self.record
-        title, target = single_line(record.title), single_line(record.target)
-        verdict = meta_evaluation_verdict(record)
-        averaged = ", and the average of spa and acc-t" if record.averages else ""
-        all_tasks: list[Block] = [
-            Paragraph(compared_metrics(record)),
-            Warnings([single_line(warning) for warning in record.warnings]),
-            _page_table(f"Rank and value of each task{averaged}", *overview(record)),
-        ]
-        return Page(
-            title=f"{title}: {target}",
-            skip="Skip to the tables",
-            header=[
-                *header("metricsmith meta-evaluation", title, joined("for ", isolated(target))),
-                Verdict(verdict.tone, single_line(verdict.sentence)),
-            ],
-            main=[
-                Section("overview", "All tasks", all_tasks),
-                *(self._task_section(task, place) for place, task in enumerate(record.tasks, 1)),
-                Section("reading", "How to read this", [Terms.glossary(GLOSSARY)]),
-                *([Section("notes", "Notes", [Items(list(map(single_line, record.notes)))])] if record.notes else ()),
-            ],
-        )
+    def opening(self) -> Opening:
+        """The verdict."""
+        record, found = self.record, meta_evaluation_verdict(self.record)
+        beside = joined("for ", isolated(single_line(record.target)))
+        verdict = Verdict(found.tone, single_line(found.sentence))
+        return Opening(record.title, verdict, beside, tab=f"{record.title}: {record.target}")
 
-    def _task_section(self, task: TaskResult, place: int) -> Section:
+    def parts(self, *, page: bool) -> list[tuple[str, str, Sequence[Block]]]:
+        """The table of all tasks, and a part for each task."""
+        record = self.record
+        averaged = ", and the average of spa and acc-t" if record.averages else ""
+        overall = _table(page, f"Rank and value of each task{averaged}", *overview(record))
+        return [
+            ("overview", "All tasks", [Paragraph(compared_metrics(record)), Warnings(record.warnings), overall]),
+            *((f"task-{at}", task.task, self._of_task(task, at, page)) for at, task in enumerate(record.tasks, 1)),
+            ("reading", "How to read this", [Terms.glossary(GLOSSARY)]),
+            ("notes", "Notes", [Items(record.notes)] if record.notes else []),
+        ]
+
+    def _of_task(self, task: TaskResult, place: int, page: bool) -> list[Block]:
         estimates = [
             Estimate(
                 name, line.value, line.interval.low, line.interval.high, main=line.rank == 1, chance=line.chance.mean
@@ -153,58 +146,51 @@ class MetaEvaluationDocument(Document[MetaEvaluation]):
         ]
         plot = forest(f"task-{place}", estimates, f"{task.task} of each metric", measure=task.task, from_zero=False)
         caption = "Value with its 95\u00a0% interval. Discs are the first cluster; the upright line is chance."
-        head, rows = _figures(task)
-        first = sum(line.rank == 1 for line in task.metrics)
+        first = range(sum(line.rank == 1 for line in task.metrics))
         caution, (names, tests) = task_caution(self.record, task), p_value_table(task)
         better = "One-sided p-value that the metric of the row is better than that of the column"
-        blocks: list[Block] = [
+        return [
             Box("pair", [Paragraph(MEANINGS.get(task.task, "")), Figure(plot, caption)]),
-            _page_table(f"{task.task} in figures; the first cluster is shaded", head, rows, first),
+            replace(_table(page, f"{task.task} in figures; the first cluster is shaded", *_figures(task)), own=first),
             *([Paragraph(caution)] if caution else ()),
-            *([Details("p-values of two metrics", [_page_table(better, names, tests)])] if tests else ()),
+            *([Details("p-values of two metrics", [_table(page, better, names, tests)])] if tests else ()),
         ]
-        return Section(f"task-{place}", single_line(task.task), blocks)
-
-    def markdown(self) -> list[Block]:
-        """The page's tables."""
-        record = self.record
-        blocks: list[Block] = [
-            Heading(record.title, level=1),
-            Paragraph(compared_metrics(record)),
-            meta_evaluation_verdict(record),
-            Warnings(record.warnings),
-            _escaped(*overview(record)),
-        ]
-        for task in record.tasks:
-            caution, (names, tests) = task_caution(record, task), p_value_table(task)
-            blocks += [Heading(task.task, level=2), Paragraph(MEANINGS.get(task.task, "")), _escaped(*_figures(task))]
-            blocks += [Paragraph(caution)] if caution else []
-            blocks += [Paragraph("p-values, row better than column:"), _escaped(names, tests)] if tests else []
-        blocks += [Heading("How to read this", level=2), Terms.glossary(GLOSSARY)]
-        return [*blocks, *([Heading("Notes", level=2), Items(record.notes)] if record.notes else ())]
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
-        """The overview, a table for each task, warnings, notes, and the place of the page, if it was written."""
+        """The verdict, a table of all tasks and one for each, warnings, notes, and the place of the page."""
         record = self.record
-        lines: list[str | TextTable] = [compared_metrics(record), TextTable(*overview(record))]
+        lines: list[str | TextTable] = [meta_evaluation_verdict(record).sentence, compared_metrics(record), ""]
+        lines += [TextTable(*overview(record))]
         for task in record.tasks:
             (_, *columns), rows = _figures(task)
             lines += ["", TextTable((task.task, *("value" if c == task.task else c for c in columns)), rows)]
             caution, (names, tests) = task_caution(record, task), p_value_table(task)
             lines += [TextTable(names, tests)] if tests else []
             lines += [f"  {caution}"] if caution else []
-        return [
-            *lines,
-            "",
-            meta_evaluation_verdict(record).sentence,
-            *self.ending(folder, notes=record.notes),
-        ]
+        return [*lines, "", *self.ending(folder, notes=record.notes)]
 
 
 def _named_lines(task: TaskResult) -> list[tuple[str, MetricResult]]:
-    """Metrics, then raters, each with its name; raters are told apart from metrics."""
-    raters = [(f"another rater ({line.name})", line) for line in task.raters]
-    return [*((line.name, line) for line in task.metrics), *raters]
+    """Metrics, then the mean of the raters, each with its name."""
+    lines = [*task.metrics, *([mean_rater(task)] if task.raters else [])]
+    return [(line.name, line) for line in lines]
+
+
+def mean_rater(task: TaskResult) -> MetricResult:
+    """One line for all raters of a task: means over those whose value is defined, and their largest p.
+
+    The mean ends of intervals lie no nearer than those of the mean would, however much raters have in common.
+    """
+    known = [line for line in task.raters if not math.isnan(line.value)]
+    if not known:
+        return replace(task.raters[0], name=ANOTHER)
+    ends = Interval(fmean(line.interval.low for line in known), fmean(line.interval.high for line in known))
+    chance, largest = fmean(line.chance.mean for line in known), max(line.chance.p_value for line in known)
+    floor = ChanceFloor(math.nan, chance, math.nan, math.nan, largest, 0, 0)
+    return MetricResult(
+        ANOTHER, fmean(line.value for line in known), ends, floor, error=fmean(line.error for line in known),
+        used=min(line.used for line in known), dropped=max(line.dropped for line in known),
+    )  # fmt: skip
 
 
 def _figures(task: TaskResult) -> Figures:
@@ -212,16 +198,10 @@ def _figures(task: TaskResult) -> Figures:
     return ("metric", *task_columns(task)), [(name, *metric_cells(task, line)) for name, line in _named_lines(task)]
 
 
-def _page_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], shaded: int = 0) -> TextTable:
-    """A table for the page: names are isolated, hyphens of the head do not break, the first rows may be shaded."""
-    names = [single_line(name).replace("-", "\N{NON-BREAKING HYPHEN}") for name in head]
-    lines = [(isolated(single_line(name)), *cells) for name, *cells in rows]
-    return TextTable(names, lines, caption, label=caption, own=range(shaded))
-
-
-def _escaped(head: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
-    """A table for Markdown, every cell of it escaped."""
-    return TextTable(head, [[Markdown(escape(cell)) for cell in row] for row in rows])
+def _table(page: bool, caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
+    """A table whose head does not break at a hyphen of a page."""
+    names = [name.replace("-", "\N{NON-BREAKING HYPHEN}") for name in head] if page else head
+    return TextTable(names, rows, caption)
 
 
 def compared_metrics(record: MetaEvaluation) -> str:
@@ -229,9 +209,15 @@ def compared_metrics(record: MetaEvaluation) -> str:
     documents = f" in {count(record.documents, 'document')}" if record.documents else ""
     metrics = count(len(record.tasks[0].metrics), "metric")
     return (
-        f"{metrics} against {record.target}: {count(record.outputs, 'output')} of "
+        f"{metrics} against {_gold(record)}: {count(record.outputs, 'output')} of "
         f"{count(len(record.systems), 'system')} on {count(record.segments, 'segment')}{documents}."
     )
+
+
+def _gold(record: MetaEvaluation) -> str:
+    """The name of the rating, told apart from a metric of the same name."""
+    same = any(line.name == record.target for line in record.tasks[0].metrics)
+    return f"the gold rating {record.target}" if same else record.target
 
 
 def overview(record: MetaEvaluation) -> Figures:
@@ -248,9 +234,11 @@ def overview(record: MetaEvaluation) -> Figures:
         mean = record.averages.get(name)
         own = [str(mean.rank), statistic(mean.value)] if mean else [MISSING, UNDEFINED] * len(averaged)
         rows.append((name, *own, *_ranks_and_values([task.metrics for task in record.tasks], name)))
-    for rater in first.raters:
-        figures = _ranks_and_values([task.raters for task in record.tasks], rater.name)
-        rows.append((f"another rater ({rater.name})", *([MISSING, MISSING] * len(averaged)), *figures))
+    if first.raters:
+        values = [mean_rater(task).value for task in record.tasks if task.task in WMT24]
+        average = [MISSING, statistic(fmean(values))] if averaged else []
+        figures = _ranks_and_values([[mean_rater(task)] for task in record.tasks], ANOTHER)
+        rows.append((ANOTHER, *average, *figures))
     return tuple(head), rows
 
 
@@ -304,32 +292,29 @@ def meta_evaluation_verdict(record: MetaEvaluation) -> Verdict:
     ranked = [one.name for one in decisive[0].metrics if one.rank is not None]
     if not ranked:
         return Verdict("unsure", f"No metric has a defined agreement with {record.target} on {decisive[0].task}.")
-    best = next(iter(record.averages), ranked[0])
+    best, gold = next(iter(record.averages), ranked[0]), _gold(record)
     own = {task.task: next(one for one in task.metrics if one.name == best) for task in decisive}
     only = own[decisive[0].task]
     value = (
-        f"average of {_listed(list(own))} {statistic(record.averages[best].value)}"
+        f"average of {enumerated(list(own), MOST_NAMES)} {statistic(record.averages[best].value, 2)}"
         if record.averages
-        else f"{decisive[0].task} {statistic(only.value)}, 95 % {interval(only.interval.low, only.interval.high)}"
+        else f"{decisive[0].task} {statistic(only.value, 2)}, {interval_stated(only.interval.low, only.interval.high)}"
     )
     if any(not one.chance.p_value <= SIGNIFICANT for one in own.values()):
         tasks = [task for task, one in own.items() if not one.chance.p_value <= SIGNIFICANT]
-        return Verdict("bad", f"{best} comes first ({value}), and may be no better than chance on {_listed(tasks)}.")
+        return Verdict(
+            "bad", f"{best} comes first ({value}), and may be no better than chance on {enumerated(tasks, MOST_NAMES)}."
+        )
     if len(ranked) == 1:
-        return Verdict("good", f"{best} agrees with {record.target} better than chance ({value}).")
-    parts, alone = [], True
+        return Verdict("good", f"{best} agrees with {gold} better than chance ({value}).")
+    said, lead = dict[str, list[str]](), "its lead is more than chance"
     for task in decisive:
         near = [one.name for one in task.metrics if one.rank == own[task.task].rank and one.name != best]
-        alone &= own[task.task].rank == 1 and not near
-        if own[task.task].rank != 1:
-            parts.append(f"on {task.task} it stands in cluster {own[task.task].rank}")
-        elif near:
-            parts.append(f"on {task.task} it cannot be told from {_listed(near)}")
-        else:
-            parts.append(f"on {task.task} its lead is more than chance")
-    return Verdict(
-        "good" if alone else "unsure", f"{best} agrees best with {record.target} ({value}); {'; '.join(parts)}."
-    )  # fmt: skip
+        place = f"it cannot be told from {enumerated(near, MOST_NAMES)}" if near else lead
+        place = place if own[task.task].rank == 1 else f"it stands in cluster {own[task.task].rank}"
+        said.setdefault(place, []).append(task.task)
+    parts = "; ".join(f"on {enumerated(tasks, MOST_NAMES)} {place}" for place, tasks in said.items())
+    return Verdict("good" if [*said] == [lead] else "unsure", f"{best} agrees best with {gold} ({value}); {parts}.")
 
 
 def _ranks_and_values(tasks: Sequence[Sequence[MetricResult]], name: str) -> list[str]:
@@ -348,9 +333,3 @@ def _value(line: MetricResult) -> str:
 
 def _has(task: TaskResult, name: str) -> bool:
     return any(not math.isnan(getattr(line, name)) for line in (*task.metrics, *task.raters))
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) > MOST_NAMES:
-        return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from metricsmith.formats import jsonable
 from metricsmith.meta_evaluation.evaluation import TaskResult, average_tasks, evaluate_tasks, tasks_by_name
 from metricsmith.meta_evaluation.measures import MEASURES, SystemCorrelation
 from metricsmith.meta_evaluation.ranking import FEW_METRICS, TaskAverage, Tests
 from metricsmith.meta_evaluation.significance import Swap
-from metricsmith.report.formats import jsonable
+from metricsmith.report.notebook import NotebookRecord
 from metricsmith.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["SCHEMA_VERSION", "MetaEvaluation", "meta_evaluate"]
 
@@ -29,7 +33,7 @@ FEW = 30  # groups below which jackknife intervals cover less than they say: doc
 
 
 @dataclass(frozen=True)
-class MetaEvaluation:
+class MetaEvaluation(NotebookRecord):
     """Metrics side by side.
 
     Parameters
@@ -68,6 +72,20 @@ class MetaEvaluation:
     warnings: tuple[str, ...] = field(default=())
     title: str = "Metrics beside gold ratings"
     swap: Swap = "pairs"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One line for each metric, and each rater, in each task: value, interval, chance and cluster."""
+        import pandas as pd
+
+        return pd.DataFrame([
+            {
+                "task": task.task, "name": one.name, "rater": one in task.raters, "value": one.value,
+                "low": one.interval.low, "high": one.interval.high, "chance": one.chance.mean, "rank": one.rank,
+                "used": one.used, "dropped": one.dropped,
+            }
+            for task in self.tasks
+            for one in (*task.metrics, *task.raters)
+        ])  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         """The content of ``meta_evaluation.json``: JSON-ready, NaN as None."""

@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from metricsmith.formats import fit_middle, interval, statistic
 from metricsmith.report.blocks import Markup, element
-from metricsmith.report.formats import fit_middle, interval, statistic
 from metricsmith.report.plots.svg import WIDTH, LinearAxis, dot, picture, svg_text, tick_label, ticks
 
 __all__ = ["Estimate", "forest"]
 
 ROW = 42.0
+LABEL = 18.0
 MARGIN = 8.0
 
 
@@ -85,7 +86,10 @@ def _grid(axis: LinearAxis, bottom: float) -> Markup:
     marks = []
     for value in ticks(axis.low, axis.high, 5):
         x = axis(value)
-        marks.append(element("line", x1=x, x2=x, y1=0, y2=bottom, class_="zero" if value == 0 else "grid"))
+        kind = "zero" if value == 0 else "grid"
+        # Dashes as long as the rows: the line stops at each label.
+        dashes = f"{ROW - LABEL:g} {LABEL:g}"
+        marks.append(element("line", x1=x, x2=x, y1=LABEL, y2=bottom, class_=kind, stroke_dasharray=dashes))
         marks.append(svg_text(x, bottom + 18, tick_label(value, leading_zero=False), "tick", "middle"))
     return element("g", *marks)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from metricsmith.formats import fit_columns, interval, points, statistic
 from metricsmith.report.blocks import Markup, element
-from metricsmith.report.formats import fit_columns, interval, points, statistic
 from metricsmith.report.induction.record import Component, LearningPoint
 from metricsmith.report.plots.svg import WIDTH, LinearAxis, connected, level_frame, picture, svg_text, tick_label, ticks
 
@@ -17,6 +17,7 @@ __all__ = ["MOST_BARS", "learning_plot", "weights"]
 
 MOST_BARS = 20
 ROW = 40.0
+LABEL = 18.0
 BAR = 9.0
 
 
@@ -30,7 +31,7 @@ def weights(key: str, components: Sequence[Component], width: float) -> Markup:
     components : sequence of Component
         In the order to be drawn.
     width : float
-        In rating points; decides the decimals (`metricsmith.report.formats.points`).
+        In rating points; decides the decimals (`metricsmith.formats.points`).
     """
     shown = [component for component in components if math.isfinite(component.weight)][:MOST_BARS]
     if not shown:
@@ -42,7 +43,8 @@ def weights(key: str, components: Sequence[Component], width: float) -> Markup:
     bottom = ROW * len(shown) + 4.0
     zero = axis(0.0)
     marks = [_bar(axis, component, ROW * index, width) for index, component in enumerate(shown)]
-    marks.append(element("line", x1=zero, x2=zero, y1=0, y2=bottom, class_="zero"))
+    dashes = f"{ROW - LABEL:g} {LABEL:g}"  # the line stops at each label
+    marks.append(element("line", x1=zero, x2=zero, y1=LABEL, y2=bottom, class_="zero", stroke_dasharray=dashes))
     if low < 0:
         marks.append(svg_text(zero - 8, bottom + 16, "← lowers the prediction", "tick", "end"))
     if high > 0:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from metricsmith.formats import fit_columns, raw, statistic
 from metricsmith.report.blocks import Markup, element
-from metricsmith.report.formats import fit_columns, raw, statistic
 from metricsmith.report.plots.svg import LinearAxis, connected, frame, picture, svg_text, ticks
 
 __all__ = ["MOST_SERIES", "line_plot"]
@@ -65,7 +65,7 @@ def line_plot(
     )
     return picture(
         key, BOTTOM + 52 + LINE * len(drawn), title, description,
-        frame(across, up, (below, ticks(up.low, up.high, 4)), names),
+        frame(across, up, (below, ticks(up.low, up.high, 4)), names, leading_zeros=(True, False)),
         *(
             connected([(across(place), up(value)) for place, value in points], 4.0, kind)
             for points, kind in reversed(list(zip(drawn.values(), KINDS, strict=False)))

@@ -61,6 +61,7 @@ def plane(key: str, marks: Sequence[Mark]) -> Markup:
         frame(
             across, up, (ticks(across.low, across.high, 5), ticks(0.0, 1.0, 5)), ("stability", "sensitivity"),
             element("line", x1=LEFT, x2=RIGHT, y1=up(CHANCE), y2=up(CHANCE), class_="identity"),
+            leading_zeros=(False, False),
         ),
         element("g", *(_whiskers(across, up, mark) for mark in drawn)),
         element("g", *dots),

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError
+from metricsmith.formats import count, fit_columns, points
 from metricsmith.records import Scale
 from metricsmith.report.blocks import Markup, element
-from metricsmith.report.formats import count, fit_columns, points
 from metricsmith.report.plots.svg import LinearAxis, dot, frame, picture, svg_text, tick_label, ticks
 from metricsmith.stats.resampling import Groups, complete_rows, group_mean_interval
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from metricsmith.formats import fit_middle
 from metricsmith.report.blocks import Markup
-from metricsmith.report.formats import fit_middle
 from metricsmith.report.plots.svg import WIDTH, connected, picture, svg_text
 
 __all__ = ["Slope", "slope_plot"]

@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from metricsmith.formats import raw, single_line
 from metricsmith.report.blocks import Markup, element
-from metricsmith.report.formats import raw, single_line
 
 __all__ = [
     "WIDTH", "LinearAxis", "connected", "dot", "frame", "level_frame", "picture", "svg_text",
@@ -107,6 +107,7 @@ def frame(
     names: tuple[str, str],
     *others: str,
     below: float = 0.0,
+    leading_zeros: tuple[bool, bool] = (True, True),
 ) -> Markup:
     """A grid for two axes, other marks, and the names of both axes.
 
@@ -121,12 +122,14 @@ def frame(
         Marks above the grid.
     below : float
         Room between the grid and the numbers below it.
+    leading_zeros : tuple of bool
+        By axis, False for statistics, which have no zero before the point.
     """
     marks = []
-    for x, text in ((across(value), tick_label(value)) for value in values[0]):
+    for x, text in ((across(value), tick_label(value, leading_zero=leading_zeros[0])) for value in values[0]):
         marks.append(element("line", x1=x, x2=x, y1=up.end, y2=up.start, class_="grid"))
         marks.append(svg_text(x, up.start + below + 16, text, "tick", "middle"))
-    for y, text in ((up(value), tick_label(value)) for value in values[1]):
+    for y, text in ((up(value), tick_label(value, leading_zero=leading_zeros[1])) for value in values[1]):
         marks.append(element("line", x1=across.start, x2=across.end, y1=y, y2=y, class_="grid"))
         marks.append(svg_text(across.start - 6, y + 4, text, "tick", "end"))
     turned = f"translate(10 {(up.start + up.end) / 2:g}) rotate(-90)"

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
+from metricsmith.formats import (
+    MISSING,
+    count,
+    duration,
+    ends,
+    excerpt,
+    p_value,
+    percent,
+    raw,
+    single_line,
+    statistic,
+)
 from metricsmith.report.blocks import (
     Across,
     Block,
@@ -24,7 +36,6 @@ from metricsmith.report.blocks import (
     Terms,
     TextTable,
     Tone,
-    Verdict,
     Warnings,
     element,
     header,
@@ -34,36 +45,22 @@ from metricsmith.report.blocks import (
     named,
     remark,
 )  # fmt: skip
-from metricsmith.report.formats import (
-    MISSING,
-    count,
-    duration,
-    excerpt,
-    interval,
-    p_value,
-    percent,
-    raw,
-    single_line,
-    statistic,
-)
 from metricsmith.report.plots.plane import Mark, plane
 from metricsmith.report.probe.record import Attack, ProbeRecord, StrategyResult, Subject, Surprise
+from metricsmith.report.probe.verdict import probe_coverage, probe_findings, probe_verdict
 from metricsmith.report.raters import ceiling_lines
 from metricsmith.report.render import escape, write_document
-from metricsmith.stats.resampling import measured_coverage
 from metricsmith.stats.validity import PairedMean
 
 __all__ = [
     "ATTACKS", "COLUMNS", "PROBE_FILES", "STRATEGIES", "ProbeDocument", "attack_cells", "attack_words", "probe_cost",
-    "probe_coverage", "probe_verdict", "strategy_cells", "subject_cells", "subject_remark", "write_probe",
+    "strategy_cells", "subject_cells", "subject_remark", "write_probe",
 ]  # fmt: skip
 
 PROBE_FILES = ("probe.html", "probe.md", "probe.json")
 COLUMNS = ("sensitivity", "95 %", "tied", "mean drop", "95 %", "stability", "95 %", "p sens.", "p stab.")
 STRATEGIES = ("changed", "declined", "moves as it should", "95 %", "mean change", "95 %")
 ATTACKS = ("pairs", "mean change", "95 %", "verdict")
-CHANCE = 0.5
-FEWEST_TRIED = 5  # groups in the simulations of docs/coverage.md
 
 GLOSSARY = (
     (
@@ -98,19 +95,7 @@ TONES: dict[str, Tone] = {"held": "good", "deceived": "bad", "open": "unsure"}
 
 
 def write_probe(record: ProbeRecord, folder: str | PathLike[str]) -> None:
-    """Write ``probe.html``, ``probe.md`` and ``probe.json``.
-
-    Parameters
-    ----------
-    record : ProbeRecord
-    folder : path
-        Made if it does not exist.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written.
-    """
+    """Write ``probe.html``, ``probe.md`` and ``probe.json``, as `write_document` does."""
     write_document(ProbeDocument(record), folder)
 
 
@@ -126,7 +111,7 @@ class ProbeDocument(Document[ProbeRecord]):
         ceiling = [Paragraph(single_line(" ".join(ceiling_lines(record.raters, {}))))] if record.raters else []
         notes = [Items([single_line(note) for note in record.notes])] if record.notes else []
         return Page(
-            title=f"Probe of the {single_line(record.title)}: {target}",
+            title=": ".join(filter(None, (f"Probe of the {single_line(record.title)}", target))),
             skip="Skip to the probe",
             header=[
                 *header(
@@ -135,13 +120,18 @@ class ProbeDocument(Document[ProbeRecord]):
                     joined("for ", isolated(target), f", {record.task.scale}") if record.task.target else "",
                     record.task.description,
                 ),
-                probe_verdict(record),
+                replace(probe_verdict(record), details=tuple(self.findings())),
             ],
             main=[
                 self.section(),
                 Section("costs", "Cost and notes", [Paragraph(probe_cost(record)), *ceiling, *notes]),
             ],
         )
+
+    def findings(self) -> list[Block]:
+        """The findings in words, as a list; empty where there are none."""
+        found = probe_findings(self.record)
+        return [Items(found, "small")] if found else []
 
     def section(self, *above: Block) -> Section:
         """The findings as a section of a page, below the blocks `above`."""
@@ -193,8 +183,9 @@ class ProbeDocument(Document[ProbeRecord]):
             for one in record.subjects
         ]
         blocks: list[Block] = [
-            Paragraph(f"{self._counted()} {probe_coverage(record)}"),
             probe_verdict(record),
+            *self.findings(),
+            Paragraph(f"{self._counted()} {probe_coverage(record)}"),
             Warnings(record.warnings),
             TextTable(("metric", *COLUMNS), subjects),
         ]
@@ -206,7 +197,7 @@ class ProbeDocument(Document[ProbeRecord]):
             blocks += [Heading("Attacks", level), self._attacks()]
         if record.surprises:
             surprises = [
-                f"{escape(one.row)}, {escape(one.strategy)}: from {one.before:.4g} to {one.after:.4g}\n"
+                f"{escape(one.row)}, {escape(one.strategy)}: from {raw(one.before, 4)} to {raw(one.after, 4)}\n"
                 f"  - before: {escape(one.original)}\n  - after: {escape(one.changed)}"
                 for one in record.surprises
             ]
@@ -214,17 +205,18 @@ class ProbeDocument(Document[ProbeRecord]):
         return [*blocks, Heading("How to read this", level), Terms.glossary(GLOSSARY)]
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
-        """The tables, the verdict, warnings, costs, and the place of the page."""
+        """The verdict and the findings in words, the tables, warnings, costs, and the place of the page."""
         record = self.record
         subjects = [
             (f"{number} {one.label}", *subject_cells(one), subject_remark(one))
             for number, one in enumerate(record.subjects, 1)
         ]
         return [
+            probe_verdict(record).sentence,
+            *(f"  {line}" for line in probe_findings(record)),
             self._counted(),
             TextTable(("metric", *COLUMNS, ""), subjects),
             *([self._attacks()] if record.attacks else ()),
-            probe_verdict(record).sentence,
             *filter(None, [probe_coverage(record)]),
             *ceiling_lines(record.raters, {}),
             probe_cost(record),
@@ -296,64 +288,21 @@ def _surprises(surprises: Sequence[Surprise]) -> list[Block]:
     blocks: list[Block] = [Heading("Worst failures"), Paragraph(legend)]
     for one in surprises:
         effect = "made worse" if one.effect == "worse" else "changed without loss"
-        moved = remark(f"{one.strength}, {effect}: from {raw(one.before)} to {raw(one.after)}")
+        moved = remark(f"{one.strength}, {effect}: from {raw(one.before, 4)} to {raw(one.after, 4)}")
         sides = [Paragraph(side, "kept", own_direction=True) for side in marked_changes(one.original, one.changed)]
         title = Heading(joined(isolated(excerpt(one.row, 80)), ", ", named(one.strategy), " ", moved), level=4)
         blocks.append(Box("surprise", [title, Box("sides", sides)], "article"))
     return blocks
 
 
-def probe_coverage(record: ProbeRecord) -> str:
-    """The measured coverage of intervals of so few groups; empty from 30 groups on (docs/coverage.md)."""
-    groups = record.counts["groups"]
-    known = [(name, measured_coverage(kind, groups)) for kind, name in (("share", "shares"), ("mean", "means"))]
-    text = [f"{percent(math.floor(100 * least) / 100)} for {name}" for name, least in known if least == least and least]
-    if text:
-        return f"With {count(groups, 'group')}, 95 % intervals covered in simulations at least {', '.join(text)}."
-    return f"With {count(groups, 'group')}, intervals were not tried in simulations." if groups < FEWEST_TRIED else ""
-
-
-def probe_verdict(record: ProbeRecord) -> Verdict:
-    """One sentence that says if the metric falls when quality falls, and holds still when it does not."""
-    metric = record.metric
-    if metric.lacking:
-        return Verdict("bad", f"It could not be probed: {metric.lacking}.")
-    if metric.still:
-        return Verdict("bad", "It never moves: every output, however it was changed, gets the same number.")
-    found, stable = metric.sensitivity, metric.stability
-    parts = []
-    tone: Tone = "unsure"
-    if found is not None and found.n:
-        low, high = found.interval.low, found.interval.high
-        ends = f"95 % {percent(low)} to {percent(high)}" if math.isfinite(low) else "no interval"
-        parts.append(f"{percent(found.value)} of worse outputs score lower ({ends})")
-        tone = "bad" if metric.insensitive else "good" if found.interval.low > CHANCE else "unsure"
-    if stable is not None and stable.n:
-        parts.append(f"its stability on equal ones is {statistic(stable.value, 2)}")
-    missed = [
-        line.name for line in record.strategies if line.sensitivity is not None and line.sensitivity.value < CHANCE
-    ]
-    if missed:
-        tone = "bad" if tone == "bad" else "unsure"
-        parts.append(f"it misses most of {', '.join(dict.fromkeys(missed))}")
-    deceived = [attack.name for attack in record.attacks if attack.verdict == "deceived"]
-    if deceived:
-        tone = "bad" if tone == "bad" else "unsure"
-        parts.append(f"it is deceived by {', '.join(deceived)}")
-    if not parts:
-        return Verdict("unsure", "Nothing could be changed, so nothing is known.")
-    sentence = "; ".join(parts)
-    return Verdict(tone, f"{sentence[0].upper()}{sentence[1:]}.")
-
-
 def subject_cells(subject: Subject) -> tuple[str, ...]:
     """One metric's figures, in the order of `COLUMNS`."""
     found = subject.sensitivity
     return (
-        *_change(found, 2),
+        *_change(found),
         percent(found.tied) if found is not None and found.n else MISSING,
-        *_change(subject.magnitude, 3, signed=True),
-        *_change(subject.stability, 3),
+        *_change(subject.magnitude, signed=True),
+        *_change(subject.stability),
         p_value(subject.p_sensitivity),
         p_value(subject.p_stability),
     )
@@ -371,12 +320,12 @@ def subject_remark(subject: Subject) -> str:
 def strategy_cells(line: StrategyResult) -> tuple[str, ...]:
     """One strategy's figures, in the order of `STRATEGIES`."""
     own = line.sensitivity if line.effect == "worse" else line.stability
-    return (count(line.made), count(line.declined), *_change(own, 2), *_change(line.change, 3, signed=True))
+    return (count(line.made), count(line.declined), *_change(own), *_change(line.change, signed=True))
 
 
 def attack_cells(line: Attack) -> tuple[str, ...]:
     """One attack's figures, in the order of `ATTACKS`."""
-    return (count(line.pairs.n), *_change(line.change, 3, signed=True), attack_words(line))
+    return (count(line.pairs.n), *_change(line.change, signed=True), attack_words(line))
 
 
 def attack_words(line: Attack) -> str:
@@ -393,7 +342,7 @@ def probe_cost(record: ProbeRecord) -> str:
     return f"{asked}, {lost}, {duration(usage.seconds)}."
 
 
-def _change(found: PairedMean | None, digits: int, *, signed: bool = False) -> Sequence[str]:
+def _change(found: PairedMean | None, *, signed: bool = False) -> Sequence[str]:
     if found is None or not found.n:
         return MISSING, MISSING
-    return statistic(found.value, digits, signed=signed), interval(found.interval.low, found.interval.high)
+    return statistic(found.value, signed=signed), ends(found.interval)

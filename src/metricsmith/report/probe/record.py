@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from metricsmith.formats import jsonable
 from metricsmith.records import Task, Usage
-from metricsmith.report.formats import jsonable
+from metricsmith.report.notebook import NotebookRecord
 from metricsmith.stats.ceiling import RaterCeiling
 from metricsmith.stats.validity import PairedMean, Sensitivity
 
-__all__ = ["SCHEMA_VERSION", "Attack", "Kind", "ProbeRecord", "StrategyResult", "Subject", "Surprise"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CHANCE", "SCHEMA_VERSION", "Attack", "Kind", "ProbeRecord", "StrategyResult", "Subject", "Surprise"]
 
 SCHEMA_VERSION = 1
+CHANCE = 0.5  # the sensitivity of a metric that knows nothing and never ties
 Kind = Literal["metric", "component", "baseline", "null"]
 
 
@@ -102,6 +107,14 @@ class StrategyResult:
     change: PairedMean | None = None
     others: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def answer(self) -> Literal["noticed", "missed", "open", "untried"]:
+        """The decision of the sensitivity's interval beside `CHANCE`; ``untried`` without outputs made worse so."""
+        if self.sensitivity is None or not self.sensitivity.n:
+            return "untried"
+        low, high = self.sensitivity.interval.low, self.sensitivity.interval.high
+        return "noticed" if low > CHANCE else "missed" if high < CHANCE else "open"
+
 
 @dataclass(frozen=True, slots=True)
 class Attack:
@@ -160,7 +173,7 @@ class Surprise:
 
 
 @dataclass(frozen=True)
-class ProbeRecord:
+class ProbeRecord(NotebookRecord):
     """A finished probe.
 
     Parameters
@@ -208,6 +221,20 @@ class ProbeRecord:
     def metric(self) -> Subject:
         """The metric that is probed."""
         return self.subjects[0]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One line a metric: sensitivity, mean drop and stability with their intervals; NaN where there is none."""
+        import pandas as pd
+
+        lines = []
+        for one in self.subjects:
+            line: dict[str, Any] = {"name": one.name, "kind": one.kind, "lacking": one.lacking, "still": one.still}
+            for name in ("sensitivity", "magnitude", "stability"):
+                figure: Sensitivity | PairedMean | None = getattr(one, name)
+                known = (math.nan,) * 3 if figure is None else (figure.value, figure.interval.low, figure.interval.high)
+                line |= dict(zip((name, f"{name}_low", f"{name}_high"), known, strict=True))
+            lines.append(line | {"p_sensitivity": one.p_sensitivity, "p_stability": one.p_stability})
+        return pd.DataFrame(lines)
 
     def as_dict(self) -> dict[str, Any]:
         """The content of ``probe.json``; undefined numbers are None."""

@@ -7,29 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
+from metricsmith.formats import MISSING, count, ends, money, p_value, percent, points, single_line, statistic
 from metricsmith.records import Usage
 from metricsmith.report.blocks import (
     Across,
     Block,
     Box,
     Details,
-    Document,
     Figure,
     Heading,
     Items,
-    Page,
     Paragraph,
-    Section,
     Terms,
     TextTable,
     Warnings,
-    header,
-    in_markdown,
     isolated,
-    on_page,
 )
-from metricsmith.report.formats import MISSING, count, ends, money, p_value, percent, points, single_line, statistic
 from metricsmith.report.meta_evaluation.document import MEANINGS
+from metricsmith.report.parted import Opening, PartedDocument
 from metricsmith.report.plots.lines import line_plot
 from metricsmith.report.render import write_document
 from metricsmith.report.specialist.record import PolicyResult, SpecialistEvaluation
@@ -100,61 +95,37 @@ GLOSSARY = (
 
 
 def write_specialist(record: SpecialistEvaluation, folder: str | PathLike[str]) -> None:
-    """Write ``specialist.html``, ``specialist.md`` and ``specialist.json``.
-
-    Parameters
-    ----------
-    record : SpecialistEvaluation
-    folder : path
-        Made if it does not exist.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written.
-    """
+    """Write ``specialist.html``, ``specialist.md`` and ``specialist.json``, as `write_document` does."""
     write_document(SpecialistDocument(record), folder)
 
 
-class SpecialistDocument(Document[SpecialistEvaluation]):
+class SpecialistDocument(PartedDocument[SpecialistEvaluation]):
     """A specialist's evaluation as a page, as Markdown and in the terminal."""
 
     stem = "specialist"
 
-    def page(self) -> Page:
-        """The verdict beside the plot of the systems, then a section for each question."""
-        record, title = self.record, single_line(self.record.title)
-        return Page(
-            title=f"{title}: {single_line(record.history)}",
-            skip="Skip to the tables",
-            header=[
-                *header("metricsmith specialist", title, isolated(single_line(record.history))),
-                Box("hero", [specialist_verdict(record), self._figure()]),
-            ],
-            main=[Section(key, name, [on_page(block) for block in blocks]) for key, name, blocks in self._parts()],
-        )
-
-    def markdown(self) -> list[Block]:
-        """The page without its plots."""
-        blocks: list[Block] = [Heading(self.record.title, level=1), specialist_verdict(self.record)]
-        for _, name, part in self._parts():
-            blocks += [Heading(name, level=2), *(kept for block in part for kept in in_markdown(block))]
-        return blocks
+    def opening(self) -> Opening:
+        """The verdict beside the plot of the systems."""
+        record = self.record
+        return Opening(
+            record.title, specialist_verdict(record), isolated(single_line(record.history)), plot=self._figure(),
+            tab=f"{record.title}: {record.history}",
+        )  # fmt: skip
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
-        """The tables of policies, what people agree on, copies, warnings, notes, and the place of the page."""
+        """The verdict, the tables of policies, what people agree on, copies, warnings, notes, and the page's place."""
         tables = [self._values(), self._differences(), self._copying()]
         return [
+            specialist_verdict(self.record).sentence,
             self._compared(),
             *(table for table in tables if table.rows),
-            specialist_verdict(self.record).sentence,
             *filter(None, [self._people()]),
             *self._alone(),
             *self.ending(folder, notes=self.record.notes),
         ]
 
-    def _parts(self) -> list[tuple[str, str, list[Block]]]:
-        """Key, title and blocks of each section; a section without figures is left out."""
+    def parts(self, *, page: bool) -> list[tuple[str, str, Sequence[Block]]]:
+        """A part for each question; one without figures is left out."""
         record = self.record
         matrices = [
             self._matrix("The judge, shown the row's rater, against the column's", record.as_rater),
@@ -163,9 +134,9 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
         curve = line_plot(
             "curve", record.curve, f"{spoken(self.record)} by number of examples", ("examples", spoken(self.record))
         )
-        parts: list[tuple[str, str, list[Block]]] = [
+        return [
             ("policies", "Judges and policies", [
-                Paragraph(self._compared()), Warnings([single_line(warning) for warning in record.warnings]),
+                Paragraph(self._compared()), Warnings(record.warnings),
                 self._values(), self._differences(), Details("Values by system and by rater", [self._by_part()]),
                 Heading("How to read this"), Terms.glossary(self._glossary())]),
             ("curve", "Number of examples", [
@@ -176,9 +147,8 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
             ("copying", "Copies of the examples", [self._copying(), Items(self._alone())]
                 if self._copying().rows else []),
             ("examples", "Examples and costs", [self._shown(), Items(self._spent())]),
-            ("notes", "Notes", [Items([single_line(note) for note in record.notes])] if record.notes else []),
+            ("notes", "Notes", [Items(record.notes)] if record.notes else []),
         ]  # fmt: skip
-        return [part for part in parts if part[2]]
 
     def _glossary(self) -> list[tuple[str, str]]:
         """The terms that this evaluation has."""
@@ -226,9 +196,9 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
         )
         return self._table(
             "Agreement with the raters", columns, lambda line: (
-                f"{line.examples:.2f}", f"{line.errors:.2f}", statistic(line.value, 4),
-                *(statistic(getattr(line, part), 4) for part in parts), ends(line.by_segment),
-                ends(line.by_document), statistic(line.spread, 4)),
+                points(line.examples, 4), points(line.errors, 4), statistic(line.value),
+                *(statistic(getattr(line, part)) for part in parts), ends(line.by_segment),
+                ends(line.by_document), statistic(line.spread)),
         )  # fmt: skip
 
     def _differences(self) -> TextTable:
@@ -309,12 +279,12 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
         lines = [line for line in self.record.results if line.judge == self.record.results[0].judge]
         reasons = dict.fromkeys(reason for line in lines for reason in line.excluded)
         rows = [
-            ("candidates: ratings of its source, and drawn ones", *(f"{line.candidates:.2f}" for line in lines)),
-            ("shown", *(f"{line.examples:.2f}" for line in lines)),
+            ("candidates: ratings of its source, and drawn ones", *(points(line.candidates, 4) for line in lines)),
+            ("shown", *(points(line.examples, 4) for line in lines)),
             *(
                 (
                     f"not shown: {reason}",
-                    *(f"{line.excluded.get(reason, 0) / self.record.ratings:.2f}" for line in lines),
+                    *(points(line.excluded.get(reason, 0) / self.record.ratings, 4) for line in lines),
                 )
                 for reason in reasons
             ),

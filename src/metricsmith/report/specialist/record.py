@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from metricsmith.formats import jsonable
 from metricsmith.records import Usage
-from metricsmith.report.formats import jsonable
+from metricsmith.report.notebook import NotebookRecord
 from metricsmith.stats.resampling import Interval
 
 __all__ = ["SCHEMA_VERSION", "BesideCopying", "Copying", "PolicyResult", "SpecialistEvaluation", "SystemResult"]
@@ -133,7 +134,7 @@ class SystemResult:
 
 
 @dataclass(frozen=True)
-class SpecialistEvaluation:
+class SpecialistEvaluation(NotebookRecord):
     """Judges and policies side by side on one history.
 
     Parameters

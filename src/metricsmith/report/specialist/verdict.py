@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
+from metricsmith.formats import enumerated, interval_stated, p_stated, single_line, statistic
 from metricsmith.report.blocks import Tone, Verdict
-from metricsmith.report.formats import ends, p_value, single_line, statistic
 from metricsmith.report.specialist.record import BesideCopying, SpecialistEvaluation
+from metricsmith.stats.resampling import Interval
 
 __all__ = ["CHARACTER_F1", "FILTERED", "specialist_verdict", "spoken"]
 
@@ -37,13 +37,13 @@ def specialist_verdict(record: SpecialistEvaluation) -> Verdict:
     beats = rival is not None and rival.difference > 0 and getattr(rival, f"p_by_{over}") <= SIGNIFICANT
     alone = "No baseline stands beside it: evaluate Parrot() or ExampleMean() with it, which ask no model."
     if first.baseline:
-        alone = f"No model was asked: {bar.judge}, with {statistic(bar.value)}, is what a specialist has to beat."
+        alone = f"No model was asked: {bar.judge}, with {statistic(bar.value, 2)}, is what a specialist has to beat."
     behind = groups["It is behind"] or (rival is not None and not beats)
     tone: Tone = "unsure" if rival is None or groups["It cannot be told from"] else "good"
-    known = f"{spoken(record)} {statistic(first.value)} (95 % {ends(getattr(first, f'by_{over}'))} over {over}s)"
+    known = f"{spoken(record)} {statistic(first.value, 2)} ({_stated(getattr(first, f'by_{over}'))} over {over}s)"
     parts = [
         f"{first.judge} with the policy {first.policy} reaches {known}.",
-        *(f"{words} {_listed(names)}." for words, names in groups.items() if names),
+        *(f"{words} {enumerated(names)}." for words, names in groups.items() if names),
         _beside(rival, over, beats=beats) if rival is not None else alone,
     ]
     return Verdict("bad" if behind and rival is not None else tone, single_line(" ".join(parts)))
@@ -51,21 +51,23 @@ def specialist_verdict(record: SpecialistEvaluation) -> Verdict:
 
 def _beside(rival: BesideCopying, over: str, *, beats: bool) -> str:
     """The first judge beside the best baseline that sees the same examples, in a sentence."""
-    gap = f"{statistic(rival.difference, signed=True)} (95 % {ends(getattr(rival, f'by_{over}'))}, p "
-    gap += f"{p_value(getattr(rival, f'p_by_{over}'))})"
+    gap = f"{statistic(rival.difference, 2, signed=True)} ({_stated(getattr(rival, f'by_{over}'))}, "
+    gap += f"{p_stated(getattr(rival, f'p_by_{over}'))})"
     if beats:
-        return f"It beats copying the same examples: {rival.judge} reaches {statistic(rival.value)}, a lead of {gap}."
+        return (
+            f"It beats copying the same examples: {rival.judge} reaches {statistic(rival.value, 2)}, a lead of {gap}."
+        )
     ahead = "does better" if rival.difference < 0 else "could be as good"
     return (
         f"It does not show that it beats copying the same examples, which costs nothing: {rival.judge} {ahead} with "
-        f"{statistic(rival.value)}, a difference of {gap}."
+        f"{statistic(rival.value, 2)}, a difference of {gap}."
     )
+
+
+def _stated(found: Interval) -> str:
+    return interval_stated(found.low, found.high)
 
 
 def spoken(record: SpecialistEvaluation) -> str:
     """The name of the measure in a sentence."""
     return "character F1" if record.measure == CHARACTER_F1 else record.measure
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -6,10 +6,11 @@ import io
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
+from metricsmith.formats import MISSING, count, duration, excerpt, money, points, single_line
 from metricsmith.mqm import SEVERITIES, SharedError, severity_name
 from metricsmith.report.blocks import (
     Block,
@@ -31,11 +32,12 @@ from metricsmith.report.blocks import (
     isolated,
     joined,
     named,
+    on_page,
     remark,
 )
-from metricsmith.report.formats import MISSING, count, duration, excerpt, money, points, single_line
 from metricsmith.report.render import escape, write_document
 from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
+from metricsmith.report.translations.verdict import WIDTH, difference_table, points_between, translations_verdict
 from metricsmith.spreadsheets import write_table
 
 __all__ = [
@@ -48,13 +50,20 @@ __all__ = [
 ]
 
 TRANSLATION_FILES = ("mqm.html", "mqm.md", "mqm.json", "segments.jsonl", "segments.tsv")
-TSV = ("id", "system", "doc", "segment", "raw", "score", "half_width", "kept", "status", "error", "errors")
+TSV = ("id", "system", "doc", "segment", "raw", "score", "half_width", "kept", "status", "error", "metric", "errors")
 MOST_LISTED = 10  # documents in the terminal
 COLUMNS = ("MQM", "95 %", "segments", "without score")
-WIDTH = 25.0  # points of one critical error, which decides how many digits a score deserves
 MOST_SHOWN = 300  # segments on a page
 
 GLOSSARY = (
+    (
+        "Better",
+        "compares two systems on the segments that all have. Each test swaps the two systems, in single segments or in "
+        "whole documents, and asks how often that leaves a difference as large. A system is better if both pairings "
+        "have a p up to .05 and a 95 % interval above 0, on 30 segments or more. With several systems p-values are "
+        "Holm's, times half the number of systems, since the same scores say which one is the best; intervals are of "
+        "each two alone. A difference that is not decided may be there all the same.",
+    ),
     (
         "MQM",
         "is minus the sum of the weights of the errors: 0 is a translation without errors. Scores of different texts "
@@ -89,7 +98,7 @@ def write_translations(record: TranslationRecord, folder: str | PathLike[str], *
     OSError
         If the folder cannot be written.
     """
-    lines = [segment.as_dict() for segment in record.segments]
+    lines = [segment.as_dict() | {"metric": record.metric} for segment in record.segments]
     # One line by segment, without texts; its errors as JSON in the last column.
     rows = [[*(line[name] for name in TSV[:-1]), json.dumps(line["errors"], ensure_ascii=False)] for line in lines]
     buffer = io.StringIO()
@@ -107,14 +116,17 @@ class TranslationDocument(Document[TranslationRecord]):
     stem = "mqm"
 
     def page(self) -> Page:
-        """Means of systems and documents, then segments beside their sources with the errors marked."""
-        record = self.record
+        """The verdict, means of systems and documents, then segments beside their sources with the errors marked."""
+        record, verdict = self.record, translations_verdict(self.record)
         title, languages = single_line(record.title), single_line(record.languages)
         means: list[Block] = [
+            Paragraph(self._counted()),
+            Warnings(list(map(single_line, record.warnings))),
             TextTable(
                 ("System", *COLUMNS), [(named(line.system), *_mean_cells(line)) for line in record.systems],
                 "Mean MQM score of each system, best first", "Mean scores of systems", bold=1,
-            )
+            ),
+            *([on_page(difference_table(record, "The best system beside the others"))] if record.differences else ()),
         ]  # fmt: skip
         if len(record.documents) > len(record.systems):
             rows = [
@@ -140,8 +152,7 @@ class TranslationDocument(Document[TranslationRecord]):
             skip="Skip to the scores",
             header=[
                 *header("metricsmith mqm", joined("MQM of ", isolated(title)), languages),
-                Paragraph(self._counted()),
-                Warnings(list(map(single_line, record.warnings))),
+                replace(verdict, sentence=single_line(verdict.sentence)),
             ],
             main=[
                 Section("means", "Systems and documents", means),
@@ -152,14 +163,17 @@ class TranslationDocument(Document[TranslationRecord]):
 
     def markdown(self) -> list[Block]:
         """The page's tables, and its segments with a list of errors."""
-        record = self.record
+        record, verdict = self.record, translations_verdict(self.record)
         segments, left = self.segments()
         blocks: list[Block] = [
             Heading(f"MQM of {record.title}", level=1),
+            verdict,
+            *verdict.details,
             Paragraph(self._counted()),
             Warnings(record.warnings),
             Heading("Systems", level=2),
             TextTable(("system", *COLUMNS), [(line.system, *_mean_cells(line)) for line in record.systems]),
+            *([difference_table(record)] if record.differences else ()),
             Heading("Documents", level=2),
             TextTable(
                 ("system", "document", *COLUMNS),
@@ -185,10 +199,13 @@ class TranslationDocument(Document[TranslationRecord]):
         return [*blocks, Items([record.method, self._cost(), *record.notes])]
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
-        """The means, costs, warnings, notes, and the place of the page."""
-        record = self.record
+        """The verdict, means, differences, costs, warnings, notes, and the place of the page."""
+        record, verdict = self.record, translations_verdict(self.record)
         systems = [(line.system, *_mean_cells(line)) for line in record.systems]
-        lines: list[str | TextTable] = [self._counted(), TextTable(("system", *COLUMNS), systems)]
+        reasons = [block.text for block in verdict.details if isinstance(block, Paragraph)]
+        lines: list[str | TextTable] = [verdict.sentence, *reasons, self._counted(), ""]
+        lines += [TextTable(("system", *COLUMNS), systems)]
+        lines += [difference_table(record)] if record.differences else []
         if len(record.documents) > len(record.systems):
             rows = [(line.system, line.document, *_mean_cells(line)) for line in record.documents]
             more = f"and {len(rows) - MOST_LISTED} documents more"
@@ -260,9 +277,9 @@ def _segment(line: SegmentScore) -> Block:
 
 
 def _marked(text: str, errors: Sequence[SharedError], side: str) -> Markup:
-    """A text with its errors marked and numbered."""
+    """A text with its errors marked, and numbered in brackets: errors that end together read [1][2], never 12."""
     marked = [
-        element("mark", piece.text, *(element("sup", str(end)) for end in piece.ends), class_=piece.severity)
+        element("mark", piece.text, *(element("sup", f"[{end}]") for end in piece.ends), class_=piece.severity)
         if piece.severity
         else piece.text
         for piece in marked_pieces(text, errors, side)
@@ -308,10 +325,9 @@ def marked_pieces(text: str, found: Sequence[SharedError], side: str) -> list[Ma
 
 def _mean_cells(line: MeanScore) -> tuple[str, ...]:
     """Mean, interval and counts; see `COLUMNS`."""
-    undefined = math.isnan(line.low) or math.isnan(line.high)
     return (
         points(line.mean, WIDTH),
-        MISSING if undefined else f"{points(line.low, WIDTH)} to {points(line.high, WIDTH)}",
+        points_between(line.low, line.high),
         count(line.segments),
         count(line.missing) if line.missing else MISSING,
     )  # fmt: skip

@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from metricsmith.formats import jsonable
 from metricsmith.mqm import SharedError
 from metricsmith.records import Usage
-from metricsmith.report.formats import jsonable
+from metricsmith.report.notebook import NotebookRecord
+from metricsmith.stats.resampling import Interval
+from metricsmith.stats.resampling.intervals import ENOUGH_GROUPS
 
-__all__ = ["SCHEMA_VERSION", "MeanScore", "SegmentScore", "TranslationRecord"]
+__all__ = ["SCHEMA_VERSION", "MeanScore", "SegmentScore", "SystemDifference", "TranslationRecord"]
 
 SCHEMA_VERSION = 1
+SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +93,63 @@ class MeanScore:
     groups: int
 
 
+@dataclass(frozen=True, slots=True)
+class SystemDifference:
+    """The best system beside another, paired on the segments that every system has a score for.
+
+    Parameters
+    ----------
+    best, other : str
+    difference : float
+        Mean score of the best system minus that of the other, 0 or above.
+    segments, documents : int
+        Shared segments, and their documents.
+    by_segment, by_document : Interval
+        95 % of the difference, for other segments and for other documents; NaN ends with fewer than two.
+    p_segment, p_document : float
+        Two-sided, by swapping the two systems in single segments, and in whole documents. With several systems after
+        Holm over the others, times half the number of systems, because the same scores say which one is the best. NaN
+        by document where all segments are of one.
+    """
+
+    best: str
+    other: str
+    difference: float
+    segments: int
+    documents: int
+    by_segment: Interval
+    by_document: Interval
+    p_segment: float
+    p_document: float
+
+    @property
+    def ends(self) -> Interval:
+        """The interval of the more careful pairing: the wider one."""
+        pairings = (self.by_segment, self.by_document)[: 1 + (self.documents > 1)]
+        return max(pairings, key=lambda one: one.high - one.low)
+
+    @property
+    def better_by_segment(self) -> bool:
+        """True if the best system is better by the test and the interval of the pairing by segment."""
+        return self.p_segment <= SIGNIFICANT and self.by_segment.low > 0
+
+    @property
+    def better_by_document(self) -> bool:
+        """True if it is by those of the pairing by document; false where all segments are of one."""
+        return self.p_document <= SIGNIFICANT and self.by_document.low > 0
+
+    @property
+    def better(self) -> bool:
+        """True if every pairing that there is says that the best system is better, on `ENOUGH_GROUPS` segments or more.
+
+        Of fewer segments a system that makes one grave error in ten was called better in up to .41 of simulated runs.
+        """
+        paired = self.better_by_segment and (self.better_by_document or self.documents == 1)
+        return paired and self.segments >= ENOUGH_GROUPS
+
+
 @dataclass(frozen=True)
-class TranslationRecord:
+class TranslationRecord(NotebookRecord):
     """Everything that was found out about some translations.
 
     Parameters
@@ -112,6 +171,11 @@ class TranslationRecord:
     signature : str
         The line that makes every number reproducible.
     warnings, notes : tuple of str
+    differences : tuple of SystemDifference
+        The system with the best mean beside each other one, nearest first; empty with one system, or where no segment
+        has a score of every system.
+    metric : str
+        The judge's name.
     """
 
     title: str
@@ -127,6 +191,8 @@ class TranslationRecord:
     signature: str
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    differences: tuple[SystemDifference, ...] = ()
+    metric: str = "mqm"
 
     @property
     def missing(self) -> int:

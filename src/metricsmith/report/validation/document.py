@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
+from metricsmith.formats import count, ends, interval, p_stated, percent, raw, single_line, statistic
 from metricsmith.rating_model.clinic import Clinic, DisagreementCase, RaterSplit
 from metricsmith.rating_model.measures import DOWNSTREAM
 from metricsmith.rating_model.record import MeasureResult
@@ -15,24 +16,17 @@ from metricsmith.report.blocks import (
     Block,
     Box,
     Cell,
-    Document,
     Figure,
-    Heading,
     Items,
-    Page,
     Paragraph,
-    Section,
     Terms,
     TextTable,
     Tone,
     Verdict,
     Warnings,
-    header,
-    in_markdown,
-    on_page,
     strong,
 )
-from metricsmith.report.formats import count, ends, interval, p_value, percent, single_line, statistic
+from metricsmith.report.parted import Opening, PartedDocument
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.render import write_document
 from metricsmith.report.validation.record import Validation
@@ -83,19 +77,7 @@ IN_USE = (
 
 
 def write_validation(record: Validation, folder: str | PathLike[str]) -> None:
-    """Write ``validate.html``, ``validate.md`` and ``validate.json``.
-
-    Parameters
-    ----------
-    record : Validation
-    folder : path
-        Made if it does not exist.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written.
-    """
+    """Write ``validate.html``, ``validate.md`` and ``validate.json``, as `write_document` does."""
     write_document(ValidationDocument(record), folder)
 
 
@@ -122,59 +104,44 @@ def next_step(record: Validation) -> str:
     return NEXT[record.selection.verdict]
 
 
-class ValidationDocument(Document[Validation]):
+class ValidationDocument(PartedDocument[Validation]):
     """Judges beside people as a page, as Markdown and in the terminal."""
 
     stem = "validate"
 
-    def page(self) -> Page:
-        """The verdict beside the judges, then a section for each question."""
-        title = single_line(self.record.title)
-        return Page(
-            title=f"{title}: {single_line(self.record.selection.pick)}",
-            skip="Skip to the tables",
-            header=[
-                *header("metricsmith validate", title, self._compared()),
-                Box("hero", [validation_verdict(self.record), self._forest()]),
-            ],
-            main=[Section(key, name, [on_page(block) for block in blocks]) for key, name, blocks in self._parts()],
-        )
-
-    def markdown(self) -> list[Block]:
-        """The page without its plots."""
-        verdict = validation_verdict(self.record)
-        blocks: list[Block] = [
-            Heading(self.record.title, level=1),
-            Paragraph(self._compared()),
-            verdict,
-            *verdict.details,
-        ]
-        for _, name, part in self._parts():
-            blocks += [Heading(name, level=2), *(kept for block in part for kept in in_markdown(block))]
-        return blocks
+    def opening(self) -> Opening:
+        """The verdict beside the judges."""
+        record, compared = self.record, self._compared()
+        return Opening(
+            record.title, validation_verdict(record), compared, plot=self._forest(), below=compared,
+            tab=f"{record.title}: {record.selection.pick}",
+        )  # fmt: skip
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
-        """The judges, the pick of each measure, the verdict with its reasons, notes, and the place of the page."""
+        """The verdict with its reasons, the judges, the pick of each measure, notes, and the place of the page."""
         record = self.record
         return [
-            self._compared(),
-            self._judges(),
-            self._picks(),
             validation_verdict(record).sentence,
             *(f"  {line}" for line in (*record.selection.reasons, *record.selection.notes)),
             f"  next: {next_step(record)}",
+            self._compared(),
+            self._judges(),
+            self._picks(),
             *holds(record.selection.sweep),
             *self.ending(folder, notes=self._sources),
         ]
 
-    def _parts(self) -> list[tuple[str, str, list[Block]]]:
-        """Key, title and blocks of each section; a section without figures is left out."""
+    def parts(self, *, page: bool) -> list[tuple[str, str, Sequence[Block]]]:
+        """A part for each question; one without figures is left out."""
         record = self.record
         found, used = record.selection, record.decision is not None
         plots, swept = curves(found.sweep), len(found.sweep) > 1
-        warnings = Warnings([single_line(line) for line in record.warnings])
-        parts: list[tuple[str, str, list[Block]]] = [
-            ("judges", "Judges by every measure", [warnings, self._judges(), self._matrix(), self._best()]),
+        return [
+            (
+                "judges",
+                "Judges by every measure",
+                [Warnings(record.warnings), self._judges(), self._matrix(), self._best()],
+            ),
             (
                 "use",
                 "What each measure picks" + ", and how its pick does in use" * used,
@@ -189,9 +156,8 @@ class ValidationDocument(Document[Validation]):
             ("disagreements", f"Where {single_line(found.pick)} and people differ", self._disagreements()),
             ("replacing", "In place of one of the raters", self._replacing()),
             ("reading", "How to read this", [Terms.glossary((*GLOSSARY, *(IN_USE if used else ())))]),
-            ("notes", "Notes", [Items(list(map(single_line, self._sources)))] if self._sources else []),
+            ("notes", "Notes", [Items(self._sources)] if self._sources else []),
         ]
-        return [part for part in parts if part[2]]
 
     @property
     def _decider(self) -> MeasureResult:
@@ -210,7 +176,11 @@ class ValidationDocument(Document[Validation]):
     def _compared(self) -> str:
         found, decision = self.record.selection, self.record.decision
         groups = f" in {count(found.groups, 'group')}" if found.groups < found.items else ""
-        use = f"; an item is positive from {decision.threshold:g} of {', '.join(decision.positive)}" if decision else ""
+        use = (
+            f"; an item is positive from {raw(decision.threshold)} of {', '.join(decision.positive)}"
+            if decision
+            else ""
+        )
         swept = decision and any(cell.beta for cell in found.sweep)
         use += f"; beta adds {found.settings['added'] or decision.positive[0]}" if decision and swept else ""
         return single_line(
@@ -358,7 +328,7 @@ def policies(split: RaterSplit | None) -> str:
         return "Raters were not tested for two policies: counts do not say who rated."
     if not math.isfinite(split.p_value):
         return "Raters were not tested for two policies: that takes four who disagree."
-    tested = f"p {p_value(split.p_value)}"
+    tested = p_stated(split.p_value)
     if not split.found:
         return f"Raters were tested for two policies, which were not found ({tested})."
     groups = " and ".join(", ".join(map(str, names)) for names in split.groups)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metricsmith.errors import OptionError
+from metricsmith.formats import jsonable
 from metricsmith.rating_model.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from metricsmith.rating_model.clinic import Clinic, disagreement_clinic
 from metricsmith.rating_model.rated_sides import Rated, beta_of, check_types
@@ -15,7 +16,7 @@ from metricsmith.rating_model.record import JudgeSelection
 from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.selection import select_judge
 from metricsmith.rating_model.vectors import Decision
-from metricsmith.report.formats import jsonable
+from metricsmith.report.notebook import NotebookRecord
 from metricsmith.version import __version__
 
 __all__ = ["BETAS", "MEASURES_SHOWN", "SCHEMA_VERSION", "Validation", "validate_judges"]
@@ -29,7 +30,7 @@ MEASURES_SHOWN = (
 
 
 @dataclass(frozen=True)
-class Validation:
+class Validation(NotebookRecord):
     """Judges, and the one to take.
 
     Parameters

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
+from metricsmith.formats import count, raw, single_line, statistic
 from metricsmith.rating_model.measures import DOWNSTREAM
 from metricsmith.rating_model.record import JudgeFigure, JudgeSelection, MeasureResult, SweepCell
 from metricsmith.report.blocks import Block, Figure
-from metricsmith.report.formats import count, raw, single_line, statistic
 from metricsmith.report.plots.lines import MOST_SERIES, line_plot
 from metricsmith.report.plots.slope import Slope, slope_plot
 
@@ -64,12 +64,12 @@ def curves(sweep: Sequence[SweepCell]) -> list[Block]:
             paths.setdefault(path, []).append(plain_name(name))
         series = {shortened(names): list(zip(betas, path, strict=True)) for path, names in paths.items()}
         key, more = f"beta-{round(1000 * threshold)}", len(series) - MOST_SERIES
-        plot = line_plot(key, series, f"Picks at threshold {threshold:g}", ("beta", "consistency"), from_zero=False)
+        plot = line_plot(key, series, f"Picks at threshold {raw(threshold)}", ("beta", "consistency"), from_zero=False)
         rest = f" {count(more, 'other path')} in validate.json." if more > 0 else ""
         plots.append(
-            Figure(plot, f"Threshold {threshold:g}: the best judge's consistency in use, and each pick's.{rest}")
+            Figure(plot, f"Threshold {raw(threshold)}: the best judge's consistency in use, and each pick's.{rest}")
         )
-        prevalence[f"threshold {threshold:g}"] = [(cell.beta, cell.prevalence) for cell in cells]
+        prevalence[f"threshold {raw(threshold)}"] = [(cell.beta, cell.prevalence) for cell in cells]
     plot = line_plot("prevalence", prevalence, "Prevalence by beta", ("beta", "prevalence"))
     caption = "Share of items that people decide to be positive. Near 0 and 1 a decision tells judges apart little."
     return [*plots, Figure(plot, caption)]
@@ -84,7 +84,7 @@ def holds(sweep: Sequence[SweepCell]) -> list[str]:
             f"{best or 'all judges alike'} for beta {' to '.join(dict.fromkeys((own[0], own[-1])))}"
             for best, own in ranges
         ]
-        lines.append(single_line(f"Best in use at threshold {threshold:g}: {', '.join(said)}."))
+        lines.append(single_line(f"Best in use at threshold {raw(threshold)}: {', '.join(said)}."))
     return lines
 
 

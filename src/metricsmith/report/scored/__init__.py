@@ -1,0 +1,1 @@
+"""Scored rows: their record, their lines in a table, and their page."""

@@ -1,0 +1,1 @@
+"""Two versions of outputs side by side: the record, and its page."""
