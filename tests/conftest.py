@@ -9,6 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The gate gives every run the same examples, so that a change fails by itself alone; `make explore` looks for new ones.
+settings.register_profile("gate", derandomize=True, deadline=None)
+settings.register_profile("explore", derandomize=False, print_blob=True, deadline=None)
+settings.load_profile("gate")
+
+for default in ("METRICSMITH_LM", "METRICSMITH_API_BASE"):
+    os.environ.pop(default, None)  # no test asks the model of whoever runs it
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,11 +11,14 @@ import dspy
 import pytest
 from dspy.utils.callback import BaseCallback
 
+from finetuning import trained_by_hand, without_network
 from metricsmith.bank.catalogue import default_bank
+from metricsmith.bank.code import CodeMetric
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import DataError, JudgementFailed, NeedsError
 from metricsmith.metric import RowText
+from metricsmith.optimizers.cross_fitting import CrossFitted
 from metricsmith.optimizers.specialist import Specialist
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.base import MetricProgram
@@ -25,6 +28,7 @@ from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.mqm import MQMJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.parrot import Parrot
+from metricsmith.programs.judges.prometheus import PrometheusJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.specialist.choosing import ExamplePolicy
 from metricsmith.records import Output, Scale, Status, Task
@@ -42,6 +46,7 @@ EXAMPLE = dspy.Example(notice="n", gold="short words").with_inputs("notice")
 Q = History(tuple(HistoricalRating("q", name, f"words by {name}", "r", spans=()) for name in "AB"))
 METRICS = [
     JUDGE,
+    PrometheusJudge(criterion="Brevity", meaning="Short.", levels=list("abcde"), task="Write."),
     Repeated(JUDGE, runs=2),
     Panel([JUDGE, CriterionJudge(criterion="Tone", meaning="Kind.", task="Write.")]).members()[0],
     DnAEval([Dimension(name="Brevity", meaning="Short.", weight=1)], task="Write."),
@@ -51,7 +56,10 @@ METRICS = [
     ResponseSetJudge(["yes", "no"], "Is it short?", "Write.", ["yes"]),
     default_bank().get("fkgl"),
     CallableMetric(lambda row, pred: float(len(pred.output)), name="length", version="1"),
+    CodeMetric("def score(output): return len(output)"),
+    trained_by_hand(),
 ]
+METRICS.append(CrossFitted(METRICS[-1], {}, ()))
 
 
 def induced(*parts, weights=(0.6, 0.4), reading=TABLE):
@@ -87,7 +95,7 @@ def answer(prompt):
         return {"errors": {"critical": [], "major": [], "minor": []}}
     if "[[ ## choice ## ]]" in prompt:
         return {"reasoning": "short", "possible": ["no", "yes"], "choice": "yes"}
-    return panelled(prompt)
+    return "short [RESULT] 4" if prompt.endswith("###Feedback: ") else panelled(prompt)
 
 
 def test_every_kind_of_metric_is_among_these():
@@ -97,7 +105,8 @@ def test_every_kind_of_metric_is_among_these():
 
 
 @pytest.mark.parametrize("metric", METRICS[:-1], ids=lambda metric: type(metric).__name__)
-def test_evaluate_takes_a_metric_itself_as_it_takes_its_reward(metric):
+def test_evaluate_takes_a_metric_itself_as_it_takes_its_reward(metric, monkeypatch):
+    without_network(monkeypatch)
     rows = [dspy.Example(input="q", text=text).with_inputs("text") for text in ("Some words.", "Other, longer words.")]
 
     def program(text):
@@ -315,5 +324,5 @@ def test_no_prediction_is_the_examples_own_output_and_none_a_program_that_crashe
 
 
 def test_a_text_in_the_place_of_an_example_is_refused_with_the_way_to_judge_it():
-    with pytest.raises(DataError, match=r"brevity was called with 'text', which is no example: .* judge\(output="):
-        JUDGE("text")
+    with pytest.raises(DataError, match=r"brevity was called with 'q', which is no example: .* metric\(output, input="):
+        JUDGE("q", "text")

@@ -53,5 +53,5 @@ def test_the_tutorial_runs_step_by_step_and_prints_what_it_shows(tmp_path, monke
         printed = [line for line in lines if not line.startswith(("metricsmith ", "note: "))]
         if "probe" in block:
             assert next(line for line in printed if "worse outputs score lower" in line) in TUTORIAL
-    assert shown == 3
+    assert shown == 4
     assert "nothing was sent" in printed[-1]

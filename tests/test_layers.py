@@ -11,10 +11,10 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "metricsmith"
 
 # From the bottom up; a unit may import units of lower layers only. Units of one layer never import each other.
 LAYERS = (
-    {"errors", "moved", "threads", "version"},
-    {"lazy", "records", "rendering", "spreadsheets"},
+    {"errors", "moved", "sandbox", "threads", "version"},
+    {"formats", "lazy", "records", "rendering", "spreadsheets"},
     {"metric", "outcomes"},
-    {"reward"},
+    {"reward", "saving"},
     {"stats"},
     {"meta_evaluation", "mqm", "rating_model"},
     {"model_calls", "signatures", "datasets", "report"},

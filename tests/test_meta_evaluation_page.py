@@ -12,7 +12,7 @@ import pytest
 from metricsmith.cli import main
 from metricsmith.datasets.score_matrices import read_score_matrices
 from metricsmith.datasets.wmt_mqm import read_wmt_mqm
-from metricsmith.report.formats import interval, statistic
+from metricsmith.formats import interval, statistic
 from metricsmith.report.meta_evaluation.record import meta_evaluate
 from score_tables import write
 

@@ -12,6 +12,8 @@ SHARED = {
     "compute": "the formula of each bank metric: one file, one metric, the same place in each",
     "statistics": "the corpus figures of a bank metric that weighs by a corpus, in its own file",
     "card_for": "the card of a bank metric under its options, in its own file",
+    "train": "of each method of a finetuned metric, in its own file",
+    "predict": "of each method of a finetuned metric, beside its `train`",
     "load": "`metricsmith.load` reads a saved metric, `plain_notices.load` the practice data",
 }
 RIDDLES = ("What ", "How ", "Whether ", "Which ", "Who ", "Where ", "As ", "That ")

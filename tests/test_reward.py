@@ -340,7 +340,7 @@ def test_a_check_keeps_failures_out_of_the_mean_and_names_them(caplog):
     assert checked.score == pytest.approx(0.75)
     assert [outcome.row.id for outcome in checked.outcomes] == ["a", "bad", "crash", "aaa"]
     assert [outcome.row.id for outcome in checked.failures] == ["bad", "crash"]
-    assert "mean reward 0.750 over 2 of 4 rows; 2 without a reward" in caplog.text
+    assert "mean reward .750 over 2 of 4 rows; 2 without a reward" in caplog.text
     with pytest.raises(JudgementFailed, match="row crash: the program failed: ZeroDivisionError: by design"):
         checked.raise_for_failures()
 

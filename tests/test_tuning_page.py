@@ -27,8 +27,9 @@ def test_the_blocks_run_one_after_the_other(tmp_path, monkeypatch, capsys):
         assert not server.wrong
     bound, _, *rest = capsys.readouterr().out.splitlines()
     assert bound == "1000"
-    assert "requests: at most 1000, sent" in "\n".join(rest)
+    assert " requests of 1,000 at most" in "\n".join(rest)
     assert (tmp_path / "judge.json").exists()
+    assert (tmp_path / "tuned" / "tuning.html").exists()
     assert names["tuned"].examples or not names["tuned"].tuning.replaced
 
 
@@ -42,8 +43,8 @@ def test_the_block_on_options_runs(capsys):
     with GivenModel(answer) as model:
         exec(compile(block, "tuning.md", "exec"), {"ms": metricsmith, "voted": voted, "lm": model.lm()})
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == "gepa for share: 8 rows to learn from, 8 to select by"
-    assert printed[-1].startswith("choice_kappa, not searched by: ")
+    assert printed[1] == "8 rows to learn from, 8 to select by in 8 groups."
+    assert any("choice_kappa, before, not searched by" in line for line in printed)
 
 
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]+)\)", TEXT))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from metricsmith.metric import make_row as make_row
     from metricsmith.optimizers.auto_metrics import AutoMetrics as AutoMetrics
     from metricsmith.optimizers.induce import induce as induce
-    from metricsmith.optimizers.recording import RunResult as RunResult
+    from metricsmith.optimizers.result import RunResult as RunResult
     from metricsmith.optimizers.tuner import JudgeTuner as JudgeTuner
     from metricsmith.outcomes import RewardCheck as RewardCheck
     from metricsmith.programs.induced import InducedMetric as InducedMetric

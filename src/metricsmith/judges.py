@@ -11,6 +11,7 @@
 `GEval`                one criterion by evaluation steps, with a graded number
 `GuidelineJudge`       the guideline that the raters were given
 `History`              ratings of older systems' outputs, from which a specialist takes its examples
+`PrometheusJudge`      five levels on the form that Prometheus 2 was trained on
 `render_messages`      a conversation as a judge reads it
 `render_output`        any output as a judge reads it
 `ResponseSetJudge`     every option that a reasonable rater could give
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from metricsmith.programs.judges.dna import DnAEval as DnAEval
     from metricsmith.programs.judges.geval import GEval as GEval
     from metricsmith.programs.judges.parrot import ExampleMean as ExampleMean
+    from metricsmith.programs.judges.prometheus import PrometheusJudge as PrometheusJudge
     from metricsmith.programs.judges.raters import ExampleJudge as ExampleJudge
     from metricsmith.programs.judges.raters import GuidelineJudge as GuidelineJudge
     from metricsmith.programs.specialist.choosing import ExamplePolicy as ExamplePolicy

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import DataError
+from metricsmith.formats import points, raw
 from metricsmith.records import Judgement, MetricCard, Output
 from metricsmith.rendering import render_output
 
@@ -128,9 +129,11 @@ class Part:
             return f"{self.name}: no value ({self.judgement.error})"
         meaning = f"{self.meaning.rstrip('.')}; " if self.meaning else ""
         direction = "more is better" if self.more_is_better else "less is better"
-        behind = f"{self.cost:.2f} rating points behind the best rated example" if self.cost >= 0.005 else "no loss"
+        behind = (
+            f"{points(self.cost, 4)} rating points behind the best rated example" if self.cost >= 0.005 else "no loss"
+        )
         reason = f". {self.judgement.feedback}" if self.judgement.feedback else ""
-        return f"{self.name} = {self.judgement.raw:.4g} ({meaning}{direction}): {behind}{reason}"
+        return f"{self.name} = {raw(self.judgement.raw, 4)} ({meaning}{direction}): {behind}{reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +207,7 @@ class RowText:
 
 
 def make_row(
-    output: str, *, input: str = "", references: Sequence[str] = (), context: str = "", **labels: Any
+    output: str, *, input: str = "", references: Sequence[str] | str = (), context: str = "", **labels: Any
 ) -> dspy.Example:
     """Build a row: a `dspy.Example` whose inputs are the texts and whose labels are everything else.
 
@@ -214,8 +217,8 @@ def make_row(
         The text to judge.
     input, context : str
         What the output answers; left out of the row when empty.
-    references : sequence of str
-        Gold outputs, in order.
+    references : sequence of str, or str
+        Gold outputs, in order; or the one that there is.
     **labels
         ``id``, ``group``, ``system``, ``rater``, the rating under the task's target name, and so on.
     """
@@ -223,7 +226,7 @@ def make_row(
     if input:
         texts["input"] = input
     if references:
-        texts["references"] = list(references)
+        texts["references"] = [references] if isinstance(references, str) else list(references)
     if context:
         texts["context"] = context
     return dspy.Example(**labels, **texts).with_inputs(*texts)

@@ -9,6 +9,7 @@ from typing import Any
 import dspy
 
 from metricsmith.errors import JudgementFailed
+from metricsmith.formats import statistic
 from metricsmith.records import Status
 from metricsmith.rendering import render_output
 
@@ -88,7 +89,7 @@ class RewardCheck:
 
     def __str__(self) -> str:
         judged = len(self.outcomes) - len(self.failures)
-        head = f"mean reward {self.score:.3f} over {judged} of {len(self.outcomes)} rows"
+        head = f"mean reward {statistic(self.score)} over {judged} of {len(self.outcomes)} rows"
         if self.failures:
             head += f"; {len(self.failures)} without a reward, which DSPy would book as 0:"
         return "\n".join([head, *(f"  {_row_name(outcome.row)}: {outcome.error}" for outcome in self.failures)])

@@ -302,9 +302,8 @@ class MetricCard:
     name : str
         Display name of the metric (a family may have several outputs).
     kind : str
-        ``bank``, ``column``, ``callable``, ``criterion_judge``, ``rubric_judge``, ``example_judge``,
-        ``geval_judge``, ``guideline_judge``, ``dna_eval``, ``panel_member``, ``mqm_annotator``, ``mqm_judge``,
-        ``direct_assessment``, ``esa_judge``, ``option_member``, ``induced``; repeated runs keep their kind.
+        ``bank``, ``column``, ``callable``, ``code``, ``finetuned``, ``induced``, or a judge's own, as
+        `metricsmith.programs.judges.catalogue` has them; repeated runs keep their kind.
     summary : str
         One or two sentences: what it measures.
     formula : str

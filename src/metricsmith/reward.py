@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Protocol, TypedDict, Unpack, cast, runtime_che
 import dspy
 
 from metricsmith.errors import DataError, JudgementFailed, MetricsmithError, NeedsError, OptionError
-from metricsmith.metric import Explanation, FieldNames, Metric, RowText, content_hash, judged_row, row_text
+from metricsmith.metric import Explanation, FieldNames, Metric, RowText, content_hash, judged_row, make_row, row_text
 from metricsmith.outcomes import FailedRow, Outcome, RewardCheck
-from metricsmith.records import Status, Usage
+from metricsmith.records import Judgement, Status, Usage
 from metricsmith.rendering import bounded, render_output
 from metricsmith.threads import Memo
 
@@ -200,7 +200,7 @@ class Reward(DSPyMetric):
         if not inputs and not isinstance(example, dspy.Example):
             raise DataError(
                 f"{self.metric.name} was called with {example!r:.80}, which is no example: give a dspy.Example or dict "
-                "of inputs, then the prediction; a judge takes texts by keyword, as in judge(output=...)"
+                "of inputs, then the prediction; a metric itself takes a text: metric(output, input=...)"
             )
         result = self._result(dspy.Example(dict(example)) if inputs else example, pred, pred_name is None, inputs)
         head, *lines = result.lines
@@ -367,17 +367,27 @@ class Reward(DSPyMetric):
 
 
 class DSPyCallable:
-    """Base of the metrics that DSPy calls: called by position, a metric is its own `Reward`.
+    """Base of the metrics that DSPy calls: called with rows or predictions, a metric is its own `Reward`.
 
-    A metric that is a module is called by keyword as a student of DSPy's optimisers besides: see
-    `metricsmith.programs.judges.base.MetricProgram`.
+    One that is a module is called by keyword as a student besides: `metricsmith.programs.judges.base.MetricProgram`.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Judge ``(example, pred, trace, pred_name, pred_trace)`` as `Reward` does."""
+        """Judge ``(example, pred, trace, pred_name, pred_trace)`` as `Reward` does, or one bare text.
+
+        A text is the output, with the row's other fields by keyword: ``metric(output, references=...)``.
+        """
+        if len(args) == 1 and isinstance(args[0], str):
+            return self.prediction(cast(Metric, self).judge_batch([make_row(args[0], **kwargs)])[0])
         reward = self.as_metric()
         reward._ledger = self.__dict__.setdefault("_ledger", reward._ledger)
         return reward(*args, **kwargs)
+
+    def prediction(self, judgement: Judgement) -> dspy.Prediction:
+        """A judgement as a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
+        if not judgement.ok:
+            raise JudgementFailed(judgement.error, judgement.status, judgement.usage)
+        return dspy.Prediction(score=judgement.score, raw=judgement.raw, feedback=judgement.feedback)
 
     def as_metric(self, **options: Unpack[RewardOptions]) -> Reward:
         """The five-argument callable for DSPy's Evaluate and optimisers; options as for `metricsmith.Reward`."""

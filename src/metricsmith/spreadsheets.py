@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any
 
-__all__ = ["MARK", "unmarked", "write_table"]
+__all__ = ["MARK", "is_formula", "tell_marks", "unmarked", "write_line", "write_table"]
 
 MARK = "apostrophes before = + - @ are metricsmith's"  # name of the empty last column of a file that has any
 
@@ -47,17 +47,25 @@ def write_table(
     separator, end : str
         Between cells, and after each row.
     """
-    marked = not raw and any(
-        isinstance(cell, str) and FORMULA.match(cell) is not None for row in (header, *rows()) for cell in row
-    )
+    marked = not raw and any(is_formula(cell) for row in (header, *rows()) for cell in row)
     if marked:
-        notes.warning(
-            "texts that a spreadsheet would run as formulas begin with an apostrophe in the table; metricsmith takes "
-            "it off when it reads the file, and --raw-csv leaves it out"
-        )
-    stream.write(_line([*header, *([MARK] if marked else ())], marked, separator, end))
+        tell_marks()
+    stream.write(write_line([*header, *([MARK] if marked else ())], marked, separator, end))
     for row in rows():
-        stream.write(_line([*row, *([""] if marked else ())], marked, separator, end))
+        stream.write(write_line([*row, *([""] if marked else ())], marked, separator, end))
+
+
+def is_formula(cell: Any) -> bool:
+    """True for a text that a spreadsheet would run."""
+    return isinstance(cell, str) and FORMULA.match(cell) is not None
+
+
+def tell_marks() -> None:
+    """Say once that a table is marked, and how to do without."""
+    notes.warning(
+        "texts that a spreadsheet would run as formulas begin with an apostrophe in the table; metricsmith takes "
+        "it off when it reads the file, and --raw-csv leaves it out"
+    )
 
 
 def unmarked(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -71,11 +79,12 @@ def _unmarked(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
-def _line(cells: Sequence[Any], marked: bool, separator: str, end: str) -> str:
+def write_line(cells: Sequence[Any], marked: bool, separator: str = ",", end: str = "\n") -> str:
+    """One row as CSV; where the table is `marked`, what a spreadsheet would run gets an apostrophe."""
     written = []
     for cell in cells:
         text = "" if cell is None else str(cell)
-        if marked and isinstance(cell, str) and FORMULA.match(cell):
+        if marked and is_formula(cell):
             text = f"'{text}"
         if any(special in text for special in (separator, '"', "\r", "\n")):
             text = '"' + text.replace('"', '""') + '"'

@@ -1,8 +1,10 @@
-"""The result of a tuned judge, and the limits and dangers of optimisation.
+"""The result of a tuned judge, free metrics in place of paid ones, and the limits and dangers of optimisation.
 
 `JudgeTuner` and `Reward` stand at the root.
 
 `Tuning`         the result of `JudgeTuner`, with the evidence for it
+`distil`         fits a free metric to a paid metric's own scores
+`Distilled`      the free metric, with the share of the agreement with people that it keeps
 `GEPABound`      the most that one `dspy.GEPA.compile` does
 `gepa_bound`     computes it beforehand
 `RewardMonitor`  follows a reward against a reference, on rows that no optimiser sees
@@ -13,9 +15,11 @@ from typing import TYPE_CHECKING
 from metricsmith.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from metricsmith.optimizers.distillation import Distilled as Distilled
+    from metricsmith.optimizers.distillation import distil as distil
     from metricsmith.optimizers.gepa_bound import GEPABound as GEPABound
     from metricsmith.optimizers.gepa_bound import gepa_bound as gepa_bound
-    from metricsmith.optimizers.tuning.selection import Tuning as Tuning
+    from metricsmith.report.tuning.record import Tuning as Tuning
     from metricsmith.studies.monitoring import RewardMonitor as RewardMonitor
 else:
     __all__, __getattr__, __dir__ = lazy_names(__name__)

@@ -9,6 +9,7 @@ from io import StringIO
 import pytest
 
 from brought import BROUGHT, SORRY, write_brought
+from metricsmith.formats import statistic
 from metricsmith.optimizers import induce as module
 
 
@@ -49,10 +50,13 @@ def test_no_source_and_no_long_output_stands_on_both_sides(brought):
 def test_the_interval_is_defined_or_honestly_missing_and_the_first_line_is_true(brought):
     own, sides, record, out = brought
     assert math.isfinite(record.test.ci_low) or "too few for an interval" in out
-    first, tested = out.splitlines()[0], len(sides.train.rows if sides.folds else sides.test.rows)
-    how = "held out in turn (cross-validation)" if sides.folds else "held out"
-    assert first.startswith(f"Induced metric: {len(record.components)} components, tested on {tested} rows {how} of "
-                            f"{record.test.groups} groups")  # fmt: skip
+    tested, block = len(sides.train.rows if sides.folds else sides.test.rows), record.test
+    first, *lines = out.replace("\u00a0", " ").splitlines()
+    of = f" of {block.groups} groups" if block.groups < block.n else ""
+    where = f"{tested} rows{of}, each predicted while held out" if sides.folds else f"{tested} unseen rows{of}"
+    assert first.endswith(f" on {where}.")
+    assert f"tau-b {statistic(block.kendall_tau_b, 2)} (" in first
+    assert any(line.startswith(f"Induced metric: {len(record.components)} components, each with") for line in lines)
     assert record.test.n == tested == own.outputs
 
 

@@ -73,10 +73,10 @@ def test_with_a_model_everything_is_run_and_the_dry_run_bounds_it(comparing, wri
         assert code == 0, err
         seen = server.requests
         assert any("Give 5 for short words." in prompt for prompt in server.prompts)
-    bound = int(re.search(r"requests: at most (\d+)", planned)[1])
+    bound = int(re.search(r"requests: at most ([\d,]+), ", planned)[1].replace(",", ""))
     assert seen <= bound
     assert f"Actual: {seen:,} requests" in out
-    assert "With openai/m" in out
+    assert "asked openai/m; the others ask no model." in out
     assert "temperature 1.0" in out
     assert "not run" not in out
 

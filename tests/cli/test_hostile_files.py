@@ -48,6 +48,10 @@ ATTACKS = {
     "what to read": ("reading", {"where": "text=x"}, "reading.where: not allowed"),
     "where to read": ("reading", {"source": "/etc/passwd"}, "reading.source: not allowed"),
     "a metric of no bank": ("components.3", {"name": "os.system"}, "components[3].name: not allowed is 'os.system'"),
+    "code that imports": ("components.5", {"source": "import os\ndef kept(): return 1"},
+                          "components[5]: the source is not taken: line 1: import "),
+    "code by another engine": ("components.5", {"engine": "exec"}, "components[5].engine: not allowed"),
+    "code called otherwise": ("components.5", {"function": "__import__('os').getcwd"}, "components[5]: the source is"),
     "more runs than ours": ("components.1.settings", {"runs": 10**9}, "components[1].settings.runs: 1000000000 is not"),
 }  # fmt: skip
 
@@ -55,7 +59,7 @@ ATTACKS = {
 def attacked(place, changes, address):
     kinds = every_kind()
     once = Repeated(criterion("Kept facts"), 1)
-    metric = induced([kinds["panel_member"], once, criterion(), kinds["bank"], kinds["column"]])
+    metric = induced([kinds["panel_member"], once, criterion(), kinds["bank"], kinds["column"], kinds["code"]])
     content = {"schema_version": 1, "versions": {"metricsmith": "0.1"}, **metric.to_state()}
     part = content
     for key in place.split("."):
@@ -89,7 +93,7 @@ def test_a_hostile_file_ends_with_its_path_and_sends_nothing_to_anybody(
 def test_without_the_attack_such_a_file_is_scored_where_the_user_said(run, tmp_path, table, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1234567890abcdef")
     kinds = every_kind()
-    metric = induced([kinds["panel_member"], criterion(), kinds["bank"], kinds["column"]])
+    metric = induced([kinds["panel_member"], criterion(), kinds["bank"], kinds["column"], kinds["code"]])
     metric.made_with = {"model": "openai/first"}
     metric.save(tmp_path)  # as its metric.json
     state._compared.clear()

@@ -184,7 +184,7 @@ def test_saved_judges_are_candidates_whatever_the_number_of_rows(run, own, tmp_p
         assert "3 of your own" in out
         # by the judge and by the panel; rows with equal texts are judged once
         requests = 2 * len({row.output for row in planted_rows(sources=20)})
-        assert f"requests: {requests}," in out
+        assert f"requests: {requests:,}," in out
         code, out, err = run(*asked, *files, *model, "--out", tmp_path / "out")
         assert (code, server.requests) == (0, requests), err
     record = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))

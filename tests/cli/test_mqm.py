@@ -241,8 +241,8 @@ def test_the_page_marks_errors_where_they_stand(run, tmp_path):
         assert run("mqm", *FILES, *LANGUAGES, *options, *model(server))[0] == 0
     page = (tmp_path / "out" / "mqm.html").read_text("utf-8")
     assert page.startswith("<!doctype html>")
-    assert 'ist am Montag <mark class="major">geöffnet<sup>1</sup></mark>.' in page
-    assert 'be with them<mark class="major"> at all times<sup>1</sup></mark>.' in page
+    assert 'ist am Montag <mark class="major">geöffnet<sup>[1]</sup></mark>.' in page
+    assert 'be with them<mark class="major"> at all times<sup>[1]</sup></mark>.' in page
     assert "http" not in page.replace("http-equiv", "")
     table = (tmp_path / "out" / "segments.tsv").read_text("utf-8").splitlines()
     assert len(table) == 37

@@ -25,7 +25,7 @@ def planned(run, own, monkeypatch):
             model = ["--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]
             code, printed, errors = run("induce", own, *arguments, "--dry-run", *model, *options)
         assert (code, server.requests) == (0, 0), errors
-        return printed, int(re.search(r"requests: (\d+),", printed)[1])
+        return printed, int(re.search(r"requests: ([\d,]+), ", printed)[1].replace(",", ""))
 
     return plan
 
@@ -42,7 +42,7 @@ def test_a_panel_spares_fourteen_of_fifteen_requests_a_row(planned):
 def test_the_plan_counts_axes_rubrics_judgements_and_judges_that_learn(planned):
     without_learning = 1 + 5 + 17 * ROWS
     printed, likely = planned()
-    most = int(re.search(r"at most (\d+) requests", printed)[1])
+    most = int(re.search(r"at most ([\d,]+) requests", printed)[1].replace(",", ""))
     # 42 training rows make 21 + 21. Four draws and a start: 5 x 21; MIPROv2: up to 12 x 21 + 21 + 40; a tenth more.
     assert likely < most <= without_learning + 1.1 * (5 * 21 + 12 * 21 + 21 + 40) + 4
     # Of the five judges by examples two are the same; MIPROv2 tries two candidates or more.

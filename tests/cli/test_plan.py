@@ -30,6 +30,8 @@ def test_a_pilot_gives_a_table_and_the_ceiling(run, tmp_path):
     pilot, _ = write_tables(tmp_path)
     code, out, err = run("plan", pilot, "--positive", "rude", "--half-width", ".05", "--most-items", 400)
     assert code == 0, err
+    first = r"Ask for \d+ ratings? of each of \d+ items, which costs \d+: a share then lies within ± \.0\d\d \(95 %\)\."
+    assert re.fullmatch(first, out.splitlines()[0])
     assert re.search(r"ratings of an item +items +ratings +cost +95 % +decided otherwise", out)
     assert re.search(r"\d+ \(best\) +\d+ +\d+ +\d+ +± \.0", out)
     assert "one rater chooses as most others do in" in out

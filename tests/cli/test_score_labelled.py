@@ -60,7 +60,7 @@ def test_the_corrected_mean_stands_beside_the_classical_and_the_plain_one(run, m
     assert classical.endswith("by the ratings alone")
     assert plain.endswith("by the metric alone")
     low, high, wide_low, wide_high = (
-        float(line.split("(95 % ")[1].split(" to ")[end].split(";")[0].split(")")[0])
+        float(line.split("(95 % interval ")[1].split(" to ")[end].split(";")[0].split(")")[0])
         for line in (corrected, classical)
         for end in (0, 1)
     )
@@ -134,6 +134,9 @@ def test_constant_ratings_give_the_classical_interval_and_the_reason(run, metric
     changed(tables[1], lambda number, cell: "4")
     code, _, err = run("score", metric, tables[0], "--labelled", tables[1])
     assert code == 0
-    assert "mean rating: 4.000 (95 % 3.517 to 4.161; classical, lambda 0), by 60 ratings in 20 groups; the " in err
+    assert (
+        "mean rating: 4.000 (95 % interval 3.517 to 4.161; classical, lambda 0), by 60 ratings in 20 groups; the "
+        in err
+    )
     assert "corrected by" not in err
     assert "0 of 20 labelled groups hold a rating other than 4, and 5 are needed" in err

@@ -155,7 +155,7 @@ def noisy():
         bar.update()
         warnings.warn("a warning")
 
-app.command_line = lambda asked: noisy
+app.command_line = lambda asked: lambda *_, **__: noisy()
 app.main()
 """
 

@@ -27,7 +27,7 @@ def test_info_says_what_a_store_holds(run, path):
     assert code == 0
     first, paid, written, *metrics = out.splitlines()
     assert first.startswith(f"{path}: 41 judgements of 20 rows")
-    assert "what these cost: 41 requests, 410 prompt and 82 completion tokens, $20.5000" in paid
+    assert "what these cost: 41 requests, 410 prompt and 82 completion tokens, $20.50" in paid
     assert written.startswith("written: ")
     assert metrics == [
         "brevity  fingerprint-  1 run: 20 ok",

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import gzip
+import io
 import json
+import sys
+import zipfile
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from metricsmith.datasets.formats import frame_columns, parse_file, table_suffix
-from metricsmith.errors import DataError
+from metricsmith.errors import DataError, NeedsError
 
 
 def parse(name: str, content: str | bytes):
@@ -29,7 +33,8 @@ def message(name: str, content: str | bytes) -> str:
         ("A.CSV.GZ", ".csv"),
         ("a.b.jsonl", ".jsonl"),
         ("a.parquet", ".parquet"),
-        ("a.xlsx", ""),
+        ("a.xlsx", ".xlsx"),
+        ("a.ods", ""),
     ],
 )
 def test_the_name_decides_the_format(name, suffix):
@@ -111,9 +116,9 @@ def test_no_row_of_data_is_an_error(name, content):
 
 
 def test_an_unknown_format_lists_the_known_ones():
-    text = message("a.xlsx", b"PK")
-    assert "'.xlsx'" in text
-    assert ".csv, .tsv, .jsonl, .ndjson, .json, .parquet" in text
+    text = message("a.ods", b"PK")
+    assert "'.ods'" in text
+    assert ".csv, .tsv, .jsonl, .ndjson, .json, .parquet, .xlsx" in text
 
 
 # "café" in ISO-8859-1: the bytes before the é are "x\ncaf", so it stands at position 5, on line 2.
@@ -154,11 +159,86 @@ def test_bad_json_names_row_and_line():
 
 def test_a_json_row_that_is_no_object_is_shown():
     text = message("a.jsonl", json.dumps({"x": 1}) + "\n[4, 5]\n")
-    assert "a.jsonl, row 2 (line 2): a JSON list, seen '[4, 5]'" in text
-    assert message("a.json", "[3]").startswith("a.json, row 1: a JSON int")
+    assert "a.jsonl, row 2 (line 2): a list, seen '[4, 5]'" in text
+    assert message("a.json", "[3]").startswith("a.json, row 1: a int")
 
 
 def test_a_broken_gzip_or_parquet_file_is_said_to_be_broken():
     assert "cannot be unpacked" in message("a.csv.gz", b"x,y\n1,2\n")
     assert "cannot be unpacked" in message("a.csv.gz", gzip.compress(b"x" * 1000)[:-9])
     assert "cannot be read as Parquet" in message("a.parquet", b"no parquet")
+
+
+def workbook(*rows, sheets=("ratings",)):
+    """The bytes of a workbook whose first sheet has these rows."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book, stream = openpyxl.Workbook(), io.BytesIO()
+    book.active.title = sheets[0]
+    for cells in rows:
+        book.active.append(cells)
+    for title in sheets[1:]:
+        book.create_sheet(title)
+    book.save(stream)
+    return stream.getvalue()
+
+
+def test_a_sheet_keeps_numbers_truth_values_and_dates_and_drops_blank_rows_and_columns():
+    day, hour = datetime.datetime(2026, 11, 22), datetime.datetime(2026, 11, 22, 9, 30)
+    parsed = parse(
+        "a.xlsx",
+        workbook(
+            (), ("text", None, "rating", None, "on"), ("a", None, 4, "x", day), (None, " "),
+            ("b", None, 4.5, None, hour), (True, None, None, None, None),
+        ),
+    )  # fmt: skip
+    assert parsed.columns == {
+        "text": ["a", "b", True],
+        "rating": [4, 4.5, None],
+        "column 4": ["x", None, None],
+        "on": ["2026-11-22", "2026-11-22 09:30:00", None],
+    }
+    assert parsed.lines == (3, 5, 6)  # as the spreadsheet counts
+    assert parsed.notes == ()
+
+
+def test_the_first_of_several_sheets_is_read_and_named():
+    parsed = parse("a.xlsx", workbook(("x",), (1,), sheets=("own", "other")))
+    assert parsed.notes == ("a.xlsx: the first of 2 sheets is read, 'own'",)
+
+
+def test_formulas_are_their_stored_values_and_those_without_one_are_told():
+    parsed = parse("a.xlsx", workbook(("x", "y"), (1, "=A2*2"), (2, "=A3*2"), (3, 6)))
+    assert parsed.columns == {"x": [1, 2, 3], "y": [None, None, 6]}
+    assert parsed.notes == (
+        "column 'y': 2 formulas have no stored value and are blank: open the file in a spreadsheet and save it",
+    )
+    # The same file with the value that a spreadsheet would have stored in B2.
+    packed, stored = zipfile.ZipFile(io.BytesIO(workbook(("x", "y"), (1, "=A2*2")))), io.BytesIO()
+    with zipfile.ZipFile(stored, "w") as file:
+        for name in packed.namelist():
+            content = packed.read(name)
+            file.writestr(name, content.replace(b"<f>A2*2</f><v></v>", b"<f>A2*2</f><v>2</v>").replace(
+                b"<f>A2*2</f><v />", b"<f>A2*2</f><v>2</v>"))  # fmt: skip
+    parsed = parse("a.xlsx", stored.getvalue())
+    assert (parsed.columns["y"], parsed.notes) == ([2], ())
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(b"PK", "cannot be read as an Excel workbook"), (b"x,y\n1,2\n", "export the sheet as CSV")],
+)
+def test_bytes_that_are_no_workbook_are_an_error(content, why):
+    pytest.importorskip("openpyxl")
+    assert why in message("a.xlsx", content)
+
+
+def test_an_empty_sheet_and_a_name_that_stands_twice_are_errors():
+    assert "a.xlsx is empty" in message("a.xlsx", workbook())
+    assert "a.xlsx is empty: a header (x) but no row" in message("a.xlsx", workbook(("x",)))
+    assert "the column name 'x' stands 2 times" in message("a.xlsx", workbook(("x", "x"), (1, 2)))
+
+
+def test_without_the_extra_the_line_that_installs_it_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(NeedsError, match=r"pip install 'metricsmith\[excel\]'"):
+        parse("a.xlsx", b"PK")

@@ -23,12 +23,33 @@ def test_named_columns_are_used_as_they_are():
     assert (labels.ids, labels.groups, labels.notes) == (("a", "b"), ("1", "1"), ())
 
 
-def test_duplicates_in_a_named_id_column_name_both_rows():
-    with pytest.raises(DataError) as caught:
-        label(Columns(id="k"), k=["a", "b", "a"])
-    text = str(caught.value)
-    assert "row 3 (counted from 1), column 'k': the id 'a' stands already in row 1" in text
-    assert "--id" in text
+@pytest.mark.parametrize("known", [{"id"}, set()])
+def test_an_id_on_outputs_of_different_inputs_is_named_with_its_rows_and_joins_nothing(known):
+    ids = ["a", "b", "a", "c", "c", "d", "e", "f"]
+    columns = Columns(id="k", guessed=frozenset(known))
+    labels = label(columns, ["q", "r", "s", "t", " t", "", "u", "v"], k=ids)
+    assert labels.ids == tuple(ids)
+    assert labels.groups == ("row 1", "b", "row 3", "c", "c", "d", "e", "f")
+    assert labels.items == ("", "b", "", "c", "c", "d", "e", "f")
+    assert labels.columns.id == labels.columns.group == "k"
+    assert labels.notes[1] == (
+        "ids of 'k' that stand on outputs of different inputs join no rows: 'a' (rows 1, 3); correct them, or name the "
+        "column with group=... (--group) if its rows belong together"
+    )
+
+
+def test_ids_that_all_stand_twice_stay_as_they_are_and_the_first_five_are_named():
+    ids = list("abcdefgh") * 2
+    labels = label(guessed(id="id"), [f"q{row}" for row in range(16)], id=ids)
+    assert labels.ids == tuple(ids)
+    assert labels.groups == tuple(f"row {row}" for row in range(1, 17))
+    assert labels.columns == guessed(id="id")
+    assert "'e' (rows 5, 13) and 3 more; correct them" in labels.notes[1]
+
+
+def test_an_id_beside_an_unknown_input_is_no_other_source():
+    labels = label(guessed(id="id"), ["q", "", "r", "s", "t", "u"], id=["a", "a", "b", "c", "d", "e"])
+    assert labels.groups == ("a", "a", "b", "c", "d", "e")
 
 
 @pytest.mark.parametrize("role", ["id", "group"])
@@ -45,18 +66,17 @@ def test_a_guessed_unique_id_column_is_used():
 
 def test_a_repeated_id_joins_its_rows_and_stands_for_the_group():
     labels = label(guessed(id="id"), id=["w", "x", "y", "z"] * 2)
-    assert labels.ids == tuple("12345678")
-    assert labels.groups == labels.sources == ("w", "x", "y", "z") * 2
+    assert labels.ids == labels.groups == labels.sources == ("w", "x", "y", "z") * 2
     assert labels.columns == Columns(id="id", group="id", guessed=frozenset({"id", "group"}))
     assert labels.notes == (
-        "the guessed id column 'id' has 4 values over 8 rows: row numbers are the ids",
+        "the guessed id column 'id' has 4 values over 8 rows",
         "no group column: rows with the same id form a group (4 groups)",
     )
 
 
 def test_rows_whose_repeated_id_is_alone_or_blank_stand_alone():
     labels = label(guessed(id="id"), id=["w", "w", "6", "6", "y", None, None])
-    assert labels.groups == ("w", "w", "6", "6", "y", "row 6", "row 7")
+    assert labels.groups == labels.ids == ("w", "w", "6", "6", "y", "row 6", "row 7")
 
 
 @pytest.mark.parametrize("ids", [["x", "x", "y"], ["x", "x", "x"], ["x", "x", None, None]])
@@ -107,8 +127,9 @@ def test_repeated_inputs_form_groups_also_beside_rows_without_input():
 
 def test_equal_inputs_and_ids_join_the_rows_of_several_groups():
     # Input q joins rows 1 and 2 of groups a and b; id 7 joins row 3 of group b with row 4 of group c: one part.
+    # Row 4 names no input, so that its id stands on no two.
     columns = Columns(id="id", group="g", guessed=frozenset({"id"}))
-    inputs = ["q", "q", "r", "s", "t", "u", "v", "w"]
+    inputs = ["q", "q", "r", "", "t", "u", "v", "w"]
     labels = label(columns, inputs, id=[1, 2, 7, 7, 3, 4, 5, 6], g=list("abbcdefg"))
     assert labels.groups == ("a", "a", "a", "a", "d", "e", "f", "g")
 

@@ -65,6 +65,18 @@ def test_an_id_that_repeats_by_rater_tells_outputs_apart_and_becomes_theirs():
     assert not any("row numbers" in note for note in table.notes)
 
 
+def test_an_id_of_two_inputs_averages_nothing_and_the_others_do():
+    given = [("q", "Yes.", "ann", 1), ("q", "Yes.", "bob", 2), ("q", "Yes.", "ann", 4), ("r", "Yes.", "bob", 5)]
+    rows = [(prompt, "m", *rest) for prompt, *rest in given]
+    table = read(frame(rows, id=["a", "a", "b", "b"]))
+    assert table.ratings.tolist() == [1.5, 4, 5]
+    assert table.ids == ["a", "b", "b"]
+    # Without texts nothing but the id tells outputs apart, and b tells nothing: each of its rows is an output.
+    rows = [(prompt, "m", *rest) for prompt, *rest in [*given, ("q", "Yes.", "cem", 3)]]
+    blind = frame(rows, id=["a", "a", "b", "b", "b"]).assign(score=1.0).drop(columns="answer")
+    assert read(blind, metric_columns="score").ratings.tolist() == [1.5, 4, 5, 3]
+
+
 def test_an_id_that_every_rater_counts_anew_joins_and_parts_nothing():
     rows = [(f"q{n}", "m", f"text {n}", rater, n) for rater in ("ann", "bob") for n in (1, 2, 3)]
     # Bob saw the outputs in another order.

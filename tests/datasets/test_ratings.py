@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.datasets.ratings import as_scale, infer_scale, parse_rating, read_ratings
+from metricsmith.datasets.rating_forms import RatingForm
+from metricsmith.datasets.ratings import as_scale, infer_scale, read_ratings, seen_scale
 from metricsmith.datasets.sources import open_source
 from metricsmith.errors import DataError, OptionError
 from metricsmith.records import Scale
@@ -16,91 +17,6 @@ from metricsmith.records import Scale
 
 def column(*cells):
     return open_source(pd.DataFrame({"score": pd.Series(cells, dtype=object)}))
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "up",
-        "Thumbs up",
-        "thumbs_up",
-        "THUMBS-UP",
-        "yes",
-        "Y",
-        "true",
-        "Good",
-        "like",
-        "pass",
-        "👍",
-        "👍🏽",
-        "✔️",
-        True,
-    ],
-)
-def test_words_of_approval_are_one(cell):
-    assert parse_rating(cell) == 1.0
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "down",
-        "Thumbs Down",
-        "thumbs-down",
-        "no",
-        "N",
-        "FALSE",
-        "bad",
-        "dislike",
-        "fail",
-        "👎",
-        "👎🏿",
-        "❌",
-        False,
-    ],
-)
-def test_words_of_disapproval_are_zero(cell):
-    assert parse_rating(cell) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("cell", "number"),
-    [
-        ("4", 4), (" 4.5 ", 4.5), ("-1", -1), ("+1", 1), ("1e-3", 0.001), (3, 3), (2.5, 2.5),
-        ("4 stars", 4), ("1 Star", 1), ("★★★☆☆", 3), ("⭐⭐", 2), ("⭐️⭐️⭐️", 3),
-    ],
-)  # fmt: skip
-def test_numbers_and_stars(cell, number):
-    assert parse_rating(cell) == number
-
-
-@pytest.mark.parametrize("cell", [None, "", " ", "NaN", "null", "None", "n/a", "N/A", "NA", "-", math.nan])
-def test_a_missing_rating_is_nan_and_never_zero(cell):
-    assert math.isnan(parse_rating(cell))
-
-
-@pytest.mark.parametrize("cell", ["excellent", "4/5", "3,5", "1_0", "inf", math.inf, "-Infinity", [4], "+", "☆☆☆"])
-def test_what_is_no_rating_is_refused(cell):
-    with pytest.raises(ValueError):
-        parse_rating(cell)
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_finite_number_survives_as_number_and_as_text(number):
-    assert parse_rating(number) == number
-    assert parse_rating(repr(number)) == number
-    assert parse_rating(f"  {number!r}\t") == number
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.text(max_size=6))
-def test_any_text_is_a_finite_number_or_missing_or_refused(text):
-    try:
-        number = parse_rating(text)
-    except ValueError:
-        return
-    assert not math.isinf(number)
 
 
 @settings(deadline=None, max_examples=50)
@@ -201,3 +117,73 @@ def test_a_word_is_no_number_on_a_scale_of_its_own(cell):
     with pytest.raises(DataError, match=r"is a verdict .*and the ratings are numbers from 0 to 100"):
         read_ratings(column(55, cell), "score", Scale(0, 100))
     assert read_ratings(column(1, cell), "score", Scale(0, 1))[0] == 1
+
+
+def scale_of(*cells, levels=()):
+    raw = column(*cells)
+    form = RatingForm.of(raw, "score", levels)
+    return seen_scale(raw, "score", form, read_ratings(raw, "score", form=form))
+
+
+@pytest.mark.parametrize(
+    ("cells", "scale"),
+    [
+        (("2/5", "4/5"), Scale(1, 5, 1)),
+        (("0/5", "3.5/5"), Scale(0, 5)),
+        (("1/4", "2/4"), Scale(1, 4, 1)),
+        (("2/20", "9/20"), Scale(0, 20, 1)),
+        (("0/1", "1/1"), Scale(0, 1, 1)),
+        (("10%", "40%"), Scale(0, 100, 1)),
+        (("10%", "140%"), Scale(10, 140, 1)),  # no share of a whole: as for numbers
+        (("1,8", "4"), Scale(1, 5)),
+    ],
+)
+def test_shares_are_on_a_scale_up_to_their_whole(cells, scale):
+    found, lines = scale_of(*cells)
+    assert found == scale
+    assert lines[0].startswith(f"rating scale inferred: {scale}, ")
+
+
+def test_named_words_are_on_a_scale_of_as_many_levels_also_where_one_never_stands():
+    assert scale_of("poor", "good", levels=("poor", "okay", "good"))[0] == Scale(1, 3, 1)
+
+
+STARS = [1, 2, 3, 4, 5] * 6
+
+
+@pytest.mark.parametrize("odd", [55, -99, 10])
+def test_one_rating_that_stretches_the_scale_is_warned_of_with_its_row(odd):
+    scale, (_, warning) = scale_of(*STARS, odd)
+    assert f"column 'score': the rating {odd} stretches the scale to {scale}, the others lie on 1 to 5" in warning
+    assert warning.startswith("warning: the data frame, row 31 ")
+    assert "--scale" in warning
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        STARS,
+        [*STARS, 6],  # 1 to 7 is no twice as wide
+        [*STARS, *[55] * 2],  # two of 32 are more than 2 %
+        [1, 2] * 15 + [5],  # the scale of the others is 1 to 5 too
+        [10, 20, 30, 40] * 6 + [60],  # as far from 40 as 40 from 20
+        [1] * 30 + [5],  # the others do not vary
+        [12, 20, 35, 44, 48, 60] * 4,  # without 60 the scale would be 12 to 48, but no gap is wide
+        [0, 1] * 10,
+        ["4%"] * 9 + ["100%"],
+    ],
+)
+def test_what_stretches_nothing_is_not_warned_of(cells):
+    assert len(scale_of(*cells)[1]) == 1
+
+
+def test_penalties_whose_others_lie_on_no_common_scale_have_honest_outliers():
+    cells = [0, -1, -5, 0, -1, 0, -5, -1, 0, -25]
+    raw = open_source(pd.DataFrame({"score": cells}))
+    scale, notes = seen_scale(raw, "score", RatingForm(), np.array(cells, dtype=float))
+    assert (str(scale), len(notes)) == ("-25 to 0", 1)
+
+
+def test_two_of_a_hundred_ratings_that_stretch_the_scale_are_both_named():
+    _, (_, warning) = scale_of(*STARS * 4, 55, 66)
+    assert "row 121 (counted from 1), column 'score': the rating 55; the data frame, row 122 " in warning

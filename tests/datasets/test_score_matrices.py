@@ -345,6 +345,13 @@ def test_the_checksum_is_that_of_all_files(tmp_path, gold):
     assert {len(one.rpartition(":")[2]) for one in seen} == {16}
 
 
+@pytest.mark.parametrize(("names", "called"), [(("judge",), "judge"), (("judge", "other"), "m"), (("",), "m")])
+def test_a_judges_own_file_keeps_the_judges_name(tmp_path, gold, names, called):
+    rows = [{**row, "raw": row["near"], "metric": names[place % len(names)]} for place, row in enumerate(ROWS)]
+    scores = write(tmp_path / "m.csv", rows, *LABELS, "raw", "metric")
+    assert list(read_score_matrices(scores, gold, target="mark").metrics) == [called]
+
+
 def test_a_column_called_raw_hides_no_other_metric(tmp_path, gold):
     rows = [{**row, "raw": row["near"], "other": row["near"] / 2} for row in ROWS]
     scores = write(tmp_path / "mine.csv", rows, *LABELS, "raw", "other")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dspy
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -111,9 +113,48 @@ def test_a_folder_is_not_a_table(tmp_path):
         open_source(tmp_path)
 
 
-@pytest.mark.parametrize("source", [[{"x": 1}], {"x": [1]}, {}, 7, None])
+@pytest.mark.parametrize("source", [iter([{"x": 1}]), np.array([["a"]]), range(2), 7, None])
 def test_another_kind_of_source_is_named(source):
-    with pytest.raises(DataError, match=f"a {type(source).__name__} cannot be read as a table"):
+    with pytest.raises(DataError, match=f"a {type(source).__name__} cannot be read as a table; allowed are .* write "):
+        open_source(source)
+
+
+CELLS = {"text": ["a", None, "c"], "refs": [["x", "y"], [], ["z"]], "n": [1, 2, 3]}
+DICTS = [dict(zip(CELLS, cells, strict=True)) for cells in zip(*CELLS.values(), strict=True)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        DICTS,
+        tuple(DICTS),
+        CELLS,
+        {name: np.array(cells, dtype=object) for name, cells in CELLS.items()},
+        [dspy.Example(**one) for one in DICTS],
+        [dspy.Example(text=one["text"], refs=one["refs"], columns={"n": one["n"]}) for one in DICTS],
+        [{"text": "a", "refs": ["x", "y"], "n": 1}, {"refs": [], "n": 2}, {"text": "c", "refs": ["z"], "n": 3}],
+        datasets.Dataset.from_list(DICTS),
+    ],
+)
+def test_all_forms_in_memory_give_the_columns_of_the_frame(source):
+    raw, frame = open_source(source), open_source(pd.DataFrame(DICTS))
+    assert raw.columns == frame.columns == CELLS
+    assert raw.checksum == frame.checksum
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ([], "the list is empty: seen 0 rows and 0 columns"),
+        ({}, "the dict is empty"),
+        ({"x": []}, "the dict is empty: seen 0 rows and 1 columns"),
+        ([{"x": 1}, "text"], "the list, row 2: a str, seen 'text'; each row is an object such as"),
+        ({"text": "one row", "n": [1]}, r"seen text: no list, n: 1; .* write \[row\] for one row"),
+        ({"text": ["a", "b"], "n": [1]}, "seen text: 2, n: 1; .* all of one length"),
+    ],
+)
+def test_what_is_no_table_in_memory_says_why(source, says):
+    with pytest.raises(DataError, match=says):
         open_source(source)
 
 

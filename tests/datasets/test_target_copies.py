@@ -48,14 +48,14 @@ def test_one_tie_more_or_less_is_no_copy_but_the_first_warning():
     joined[RATINGS == 5] = 4
     # Levels of 6 rows each: of 360 pairs with different ratings 36 are tied in `joined`: tau-b is sqrt(324 / 360).
     (warning,) = check_copies({"parted": parted, "joined": joined}, RATINGS, target="stars")
-    assert warning.startswith("These columns agree with 'stars' as only copies of it do (tau-b): 'parted' (+0.99")
+    assert warning.startswith("These columns agree with 'stars' as only copies of it do (tau-b): 'parted' (+.99")
     assert "joined" not in warning
 
 
 def test_nineteen_rows_or_three_ratings_are_a_warning():
     assert "'copy' (+1.000)" in check_copies({"copy": RATINGS[:19]}, RATINGS[:19])[0]
     three = np.minimum(RATINGS, 3)
-    assert "'copy' (-1.000)" in check_copies({"copy": -three}, three)[0]
+    assert "'copy' (\N{MINUS SIGN}1.000)" in check_copies({"copy": -three}, three)[0]
     with pytest.raises(DataError):
         check_copies({"copy": RATINGS[:20]}, RATINGS[:20])
 

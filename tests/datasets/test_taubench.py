@@ -112,7 +112,7 @@ def test_a_missing_column_is_named():
         (repr(talk("Hi", 1))[:-9], "cut off"),
         ("Hello", "plain text"),
         ("", "it is empty"),
-        ("{'role': 'user'}", "plain text"),
+        ("{'role': 'user'}", "message 1 has neither content nor tool calls"),
         ("['Hi']", "item 1 is a str"),
         ("[{'content': 'Hi'}]", "no role"),
         ("[{'role': 'asistant', 'content': 'Hi'}]", "message 1 is by 'asistant' (did you mean 'assistant'?)"),

@@ -27,8 +27,8 @@ def test_a_lead_that_holds_everywhere_is_chosen():
     word, reasons = verdict(found([RivalJudge("b", 0.1, SURE)], best=("a", "a")))
     assert word == "chosen"
     assert reasons == (
-        "a is the best of 2 judges by decision consistency: 0.800, or 0.780 without the luck of having been picked; it "
-        "is the best in 90% of redrawn sets of items",
+        "a is the best of 2 judges by decision consistency: .800, or .780 without the luck of having been picked; it "
+        "is the best in 90\u00a0% of redrawn sets of items",
         "it stays the best judge in use for all 2 pairs of beta and threshold",
     )
 
@@ -52,7 +52,7 @@ def test_a_lead_that_response_sets_could_turn_depends_and_names_the_worst():
     rivals = [RivalJudge("b", 0.1, SURE, -0.1, 0.3), RivalJudge("c", 0.1, SURE, -0.4, 0.3), RivalJudge("d", 0.1, SURE)]
     word, reasons = verdict(found(rivals))
     assert word == "depends"
-    assert "its lead over c lies anywhere from \N{MINUS SIGN}0.400 to +0.300" in reasons[-1]
+    assert "its lead over c lies anywhere from \N{MINUS SIGN}.400 to +.300" in reasons[-1]
     word, reasons = verdict(found([RivalJudge("b", 0.1, SURE, 0.01, 0.3)]))
     assert word == "chosen"
     assert reasons[-1] == "its lead keeps its sign whatever response sets lie behind the choices"
@@ -70,7 +70,7 @@ def test_the_costliest_measure_is_named_where_its_price_is_sure():
 
     results = [costs("hit_rate", 0.1, SURE), costs("cohen_kappa", 0.2, SURE), costs("scott_pi", 0.5, UNSURE)]
     _, reasons = verdict(found([RivalJudge("b", 0.1, SURE)], results=results))
-    assert reasons[-1] == "choosing by cohen kappa would have taken b, whose decision consistency is 0.200 lower"
+    assert reasons[-1] == "choosing by cohen kappa would have taken b, whose decision consistency is .200 lower"
 
 
 def test_cells_in_which_all_judges_are_alike_are_no_evidence():

@@ -166,7 +166,7 @@ def test_the_bar_shows_each_chunk(monkeypatch):
         def update(self, more):
             shown.append((more, self.total))
 
-    monkeypatch.setattr(coordinator, "tqdm", Bar)
+    monkeypatch.setattr(coordinator, "progress_bar", Bar)
     score([*fake("a", "b"), Scripted()], rows(*map(str, range(20))), progress=True)
     assert shown[:2] == [(16, 60), (24, 60)]
     assert sum(more for more, _ in shown) == shown[-1][1] == 60

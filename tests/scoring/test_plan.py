@@ -160,11 +160,11 @@ def test_only_a_whole_number_of_repetitions_has_a_meaning(runs):
 @pytest.mark.parametrize(
     ("things", "says"),
     [
-        (["rouge1_r"], r"default_bank\(\)\.get"),
+        (["rouge1_x"], r"no metric 'rouge1_x' in the bank \(did you mean 'rouge1_"),
         ([3], r"default_bank\(\)\.get"),
         ([Scripted], r"is a class; make a metric of it first: Scripted\(\.\.\.\)"),
-        (Scripted(), r"must be a list, not one Scripted: write \[metric\]"),
-        ("rouge1_r", "must be a list"),
+        ("rouge1_x", r"no metric 'rouge1_x' in the bank \(did you mean 'rouge1_"),
+        ("rouge", r"is a family of \d+ metrics: name one of its outputs"),
     ],
 )
 def test_what_cannot_judge_is_refused(things, says):

@@ -267,7 +267,7 @@ def test_what_a_panel_is_not_wanted_for_is_estimated_because_it_is_asked_for():
         (lambda: score([JUDGE], ROWS, lm="openai/gpt-4o-mini"), r"dspy\.LM\('openai/gpt-4o-mini'\)"),
         (lambda: estimate([JUDGE], ROWS, lm=3), "no model"),
         (lambda: score([JUDGE], ROWS[0]), r"write \[row\]"),
-        (lambda: score([JUDGE], ["a", "b"]), "'a' is no row"),
+        (lambda: score([JUDGE], [ROWS[0], "b"]), "'b' is no row"),
         (lambda: score([Scripted()], ROWS, budget=5), "must be a Budget"),
         (lambda: score([Scripted()], ROWS, store=5), "must be a path or a Store"),
         (lambda: score([Scripted()], ROWS, first_run=1.5), "first_run=1.5"),

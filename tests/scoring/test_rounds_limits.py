@@ -120,7 +120,7 @@ def test_the_progress_bar_ends_full_and_grows_with_what_is_wanted(monkeypatch, t
             self.n += more
             self.totals.append(self.total)
 
-    monkeypatch.setattr(coordinator, "tqdm", Bar)
+    monkeypatch.setattr(coordinator, "progress_bar", Bar)
     scored(store=tmp_path / "s.db")
     judge, _ = scored(store=tmp_path / "s.db")  # only what failed is asked again
     first, second = bars

@@ -180,7 +180,7 @@ def test_empty_references_are_none_and_such_rows_do_not_shift_the_others(referen
 
 def test_what_is_no_metric_is_refused():
     with pytest.raises(OptionError, match=r"default_bank\(\)\.get"):
-        score(["rouge1_r"], ROWS)
+        score([3], ROWS)
 
 
 def test_columns_of_one_name_cannot_be_selected():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -124,3 +125,35 @@ def test_a_store_that_lost_a_judgement_since_is_said_to_have(tmp_path):
     np.testing.assert_array_equal(table.values[:, 0, 0], range(6))
     with pytest.raises(StoreError, match="row '2' by scripted"):
         table.judgement(2, 0)
+
+
+def test_a_line_for_each_row_has_a_column_for_each_metric_and_repetition(table):
+    frame = table.to_pandas("row")
+    assert list(frame.columns) == ["id", "given.run0", "given.run1", "scripted.run0", "scripted.run1"]
+    assert frame.id.tolist() == [str(row.get("id", place)) for place, row in enumerate(ROWS)]
+    np.testing.assert_array_equal(frame.iloc[:, 1:], table.values.reshape(6, 4))
+
+
+def test_one_repetition_is_called_by_the_metric_and_equal_names_stay_apart():
+    frame = score([ColumnMetric("given"), ColumnMetric("given")], ROWS, progress=False).to_pandas(each="row")
+    assert list(frame.columns) == ["id", "given", "given"]
+    later = score([Scripted()], ROWS, runs=2, first_run=3, progress=False).to_pandas("row")
+    assert list(later.columns) == ["id", "scripted.run3", "scripted.run4"]
+    assert score([Scripted()], [], progress=False).to_pandas("row").empty
+
+
+def test_another_kind_of_line_is_refused():
+    with pytest.raises(OptionError, match=r"each='rows' \(did you mean 'row'\?\) must be judgement or row"):
+        score([Scripted()], ROWS, progress=False).to_pandas("rows")
+
+
+def test_a_notebook_shows_each_metric_and_the_first_rows(table):
+    shown = re.sub("<[^>]*>", " ", table._repr_html_().partition("</style>")[2]).split()
+    assert " ".join(shown).startswith("6 rows, 2 metrics, 2 runs")
+    place = shown.index("scripted")
+    assert shown[place + 1 : place + 3] == ["6", "6"]  # half of twelve judgements fail
+    thirds = [make_row(f"text {i}", id=str(i), columns={"given": 1 / 3 + 3 * i}) for i in range(2)]
+    fine = score([ColumnMetric("given")], thirds, progress=False)
+    assert ">3.333<" in fine._repr_html_()
+    assert "3.3333" not in fine._repr_html_()
+    assert score([Scripted()], [], progress=False)._repr_html_()

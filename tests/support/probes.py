@@ -26,13 +26,13 @@ BLIND = Subject(
     stability=change(0.99, 0.98, 1.0), p_sensitivity=0.0004, p_stability=0.2,
 )  # fmt: skip
 STILL = Subject("constant", "a constant", "null", still=True, sensitivity=share(0.0, 0.0, 0.06, 1.0))
-COLUMN = Subject("good", "good", "component", lacking="its numbers come with the data, and a changed output has none")
+COLUMN = Subject("good", "good", "component", lacking="numbers come with the data, and a changed output has none")
 RECORD = ProbeRecord(
     title="induced metric",
     task=Task("Rewrite notices <b>plainly</b>.", "rating", Scale(1, 5)),
     signature="metricsmith 0 | probe",
     counts={"rows": 20, "groups": 20, "worse": 60, "same": 20, "attack": 20, "declined": 7},
-    unit="share of the range",
+    unit="share of the range of a metric's own numbers",
     subjects=(METRIC, BLIND, COLUMN, STILL),
     strategies=(
         StrategyResult(

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from loopback import scripted
 from metricsmith.bank.catalogue import default_bank
+from metricsmith.bank.code import CodeMetric
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.metric import content_hash, make_row
@@ -23,10 +25,11 @@ from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.parrot import ExampleMean, Parrot
+from metricsmith.programs.judges.prometheus import PrometheusJudge
 from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.specialist.choosing import ExamplePolicy
-from metricsmith.records import ErrorSpan, Scale, Task
+from metricsmith.records import ErrorSpan, Output, Scale, Task
 from metricsmith.scoring import CallableMetric
 from metricsmith.signatures.generation import Dimension
 from metricsmith.stats.regression import LinearCombination, NormalScore, ZScore
@@ -37,6 +40,10 @@ TASK = "Rewrite notices."
 ROW = make_row("The gate is shut.", input="The gate will be closed.", references=["Closed."], columns={"length": 4.0})
 RATED = [make_row(f"Gate {n} is shut.", input=f"Gate {n} will be closed.", references=["Closed."]) for n in range(1, 4)]
 OPTIONS, QUESTION = ["plain", "plain, at last", "über Kopf"], "How are the words?"
+SHARE = """def kept(output, references):
+    wanted = set(references[0].lower().split())
+    return len(wanted & set(output.lower().split())) / len(wanted)
+"""
 LANGUAGES = {"source_language": "English", "target_language": "German"}
 
 
@@ -50,7 +57,7 @@ def criterion(name: str = "Plain words") -> CriterionJudge:
 
 
 def every_kind() -> dict[str, Any]:
-    """Metrics, and a panel, by names of which the first word is the kind."""
+    """Metrics, and a panel, by names of which the first word is the kind; `finetuning` has one that needs weights."""
     numbers: dict[str, Any] = {"measure": "Clarity", "task": TASK, "scale": Scale(1, 5, 1)}
     steps: dict[str, Any] = {"criterion": "Brevity", "meaning": "Short.", "steps": ["Count.", "Weigh."], "task": TASK}
     rubric = RubricJudge(criterion="Order", meaning="First things first.", levels=list("abcde"), task=TASK)
@@ -63,10 +70,14 @@ def every_kind() -> dict[str, Any]:
         ESAJudge(**LANGUAGES).with_examples([marked], [40]),
     ]
     panel = Panel([criterion(), rubric])
+    template = Path(__file__).with_name("graded_prompts.py")
     corpus = default_bank().get("cider").fit([make_row("a b c d", references=["a b c d", "a b c e"])] * 3)
     kinds = {
         **{f"{judge.kind} with examples": judge for judge in judged},
+        "criterion_judge on a scale": CriterionJudge(criterion="Tone", meaning="Kind.", task=TASK, scale="0:10"),
         "rubric_judge": rubric,
+        "prometheus_judge": PrometheusJudge.from_rubric(rubric, reference=True),
+        "prometheus_judge with a template": PrometheusJudge.from_rubric(rubric, template=template, name="published"),
         "guideline_judge": GuidelineJudge(**numbers, guideline="Give 5 to what is clear."),
         "geval_judge logprob": GEval(**steps, mode="logprob"),
         "geval_judge sampled": GEval(**steps, mode="sampled", n=2),
@@ -88,8 +99,10 @@ def every_kind() -> dict[str, Any]:
         "bank cider": corpus,
         "column": ColumnMetric("length"),
         "callable": CallableMetric(words, hidden=["rating"]),
+        "code": CodeMetric(SHARE, "kept", name="kept_words", meaning="The share of words.", output=Output("", 0, 1)),
     }
-    return {**kinds, "induced": induced([judged[0], panel.members()[0], kinds["repeated"], corpus, kinds["column"]])}
+    parts = [judged[0], panel.members()[0], kinds["repeated"], corpus, kinds["column"], kinds["code"]]
+    return {**kinds, "induced": induced(parts)}
 
 
 def specialised(judge: Any) -> Any:
@@ -122,8 +135,10 @@ def write(content: dict[str, Any], path: Path) -> Path:
     return path
 
 
-def answer(prompt: str) -> dict[str, Any] | GivenAnswer:
+def answer(prompt: str) -> dict[str, Any] | GivenAnswer | str:
     """Answers for every judge and for the proposers of DSPy's optimisers."""
+    if prompt.endswith("###Feedback: "):
+        return f"So it is. [RESULT] {scripted(prompt)['score']}"
     if "new_instruction" in prompt:
         return {"new_instruction": "Rate from 1 to 5, and look at the words first."}
     if "proposed_instruction" in prompt:

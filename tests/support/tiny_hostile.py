@@ -16,6 +16,7 @@ HEADS = {
     "bert_factcc": "classifier.",
     "mbert": "encoder.layer.1.",
     "distilbert": "transformer.layer.1.",
+    "modernbert": "model.layers.4.",
     "roberta": "encoder.layer.1.",
     "roberta_sentiment": "classifier.",
     "roberta_toxicity": "classifier.",

@@ -24,6 +24,7 @@ POSITIONS = {
     "bert_factcc": 64,
     "mbert": 128,
     "distilbert": 64,
+    "modernbert": 128,
     "roberta": 64,
     "roberta_sentiment": 64,
     "roberta_toxicity": 128,
@@ -106,6 +107,26 @@ def _distilbert(path: Path) -> None:
         max_position_embeddings=POSITIONS["distilbert"], initializer_range=0.3,
     )  # fmt: skip
     DistilBertModel(config).save_pretrained(path)
+
+
+def _modernbert(path: Path) -> None:
+    """Save a masked language model, as the published one is: its prediction head lies beside five layers."""
+    from transformers import ModernBertConfig, ModernBertForMaskedLM, PreTrainedTokenizerFast
+
+    limit = POSITIONS["modernbert"]
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=tiny_texts.word_pieces(lower=False), unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+        pad_token="[PAD]", mask_token="[MASK]", model_input_names=["input_ids", "attention_mask"],
+        model_max_length=limit,
+    )  # fmt: skip
+    tokenizer.save_pretrained(path)
+    config = ModernBertConfig(
+        vocab_size=len(tokenizer), hidden_size=WIDTH, num_hidden_layers=5, num_attention_heads=4,
+        intermediate_size=2 * WIDTH, max_position_embeddings=limit, local_attention=16, initializer_range=0.3,
+        initializer_cutoff_factor=2.0, pad_token_id=0, bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3,
+        classifier_pooling="mean",
+    )  # fmt: skip
+    ModernBertForMaskedLM(config).save_pretrained(path)
 
 
 def _roberta_options(path: Path, limit: int) -> dict[str, Any]:
@@ -277,6 +298,7 @@ BUILDERS: dict[str, Callable[[Path], None]] = {
     "bert_factcc": _bert("bert_factcc", "BertForSequenceClassification", **_labels(["CORRECT", "INCORRECT"])),
     "mbert": _bert("mbert", "BertModel", lower=False),
     "distilbert": _distilbert,
+    "modernbert": _modernbert,
     "roberta": _roberta("roberta"),
     "roberta_sentiment": _roberta("roberta_sentiment", ["negative", "neutral", "positive"]),
     "roberta_toxicity": _roberta("roberta_toxicity", ["nothate", "hate"]),

@@ -1,11 +1,8 @@
-"""The command `metricsmith`: its sub-commands and its exit codes.
-
-Exit codes: 0 done, 2 the input or the options are wrong, 3 the model or the network failed, or a budget was spent
-before there was a result, 130 interrupted, 143 ended by SIGTERM, which does what Ctrl-C does.
-"""
+"""The command `metricsmith`: its sub-commands and its exit codes, which are those of `EXIT_CODES`."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -20,25 +17,39 @@ from metricsmith.cli.terminal import above_progress, guard_terminal, say
 from metricsmith.errors import InputError, MetricsmithError
 from metricsmith.version import __version__
 
-__all__ = ["command_line", "main"]
+__all__ = ["EXIT_CODES", "command_line", "main"]
 
 COMMANDS = {
     "demo": "demo:demo_command", "induce": "induce:induce_command", "compare": "compare:compare_command",
-    "score": "score:score_command", "explain": "score:explain_command", "probe": "probe:probe_command",
+    "score": "score:score_command", "explain": "score:explain_command", "show": "show:show_command",
+    "versus": "versus:versus_command",
+    "probe": "probe:probe_command",
     "mqm": "mqm:mqm_command", "meta-eval": "meta_eval:meta_eval_command", "specialist": "specialist:specialist_app",
     "validate": "validate:validate_command", "plan": "plan:plan_command",
     "bank": "bank:bank_app", "store": "store:store_app",
 }  # fmt: skip
 """Every sub-command, in the order of the help page: the file in this folder and the function (or group) in it."""
 
+EXIT_CODES = {
+    0: "done",
+    1: "a crash of ours, or nobody read the output to its end (after score: 0)",
+    2: "the input or the options are wrong",
+    3: "the model or the network failed, or a budget was spent too early",
+    4: "done, and the finding is one that --fail-if names",
+    130: "interrupted by Ctrl-C; what was judged is in the store",
+    143: "ended by SIGTERM, which does what Ctrl-C does",
+}
+
 
 def command_line(asked: Sequence[str]) -> typer.Typer:
     """The command line with the one sub-command that is asked for, else with all: no other is imported."""
+    codes = "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
     app = typer.Typer(
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
+        context_settings={"help_option_names": ["--help", "-h"], "color": False},
+        epilog=f"\b\nExit codes:\n{codes}",
     )
 
     @app.callback(invoke_without_command=True)
@@ -61,12 +72,22 @@ def command_line(asked: Sequence[str]) -> typer.Typer:
 def main() -> None:
     """Run the command line."""
     guard_terminal()
+    words = sys.argv[1:]
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     try:
         with _terminable(), above_progress():
-            command_line(sys.argv[1:])()
+            command_line(_completed() or words)(words, prog_name="metricsmith")
     except MetricsmithError as problem:
         say(f"error: {problem}", err=True)
         raise SystemExit(2 if isinstance(problem, InputError) else 3) from None
+
+
+def _completed() -> list[str]:
+    """The words that a shell asks to complete, after the program's name; none where it asks nothing."""
+    if "_METRICSMITH_COMPLETE" not in os.environ:
+        return []
+    return (os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")).split()[1:]
 
 
 @contextmanager

@@ -14,11 +14,12 @@ from metricsmith.cli.options import (
     OutputOptions,
     TableOptions,
     takes_groups,
-    text_or_file,
 )
 from metricsmith.cli.running import check_places, interruptible, tell, tell_notes, write_into
-from metricsmith.cli.saved_metrics import auto_metrics
+from metricsmith.cli.saved_metrics import auto_metrics, finetuned
+from metricsmith.cli.settings import text_or_file
 from metricsmith.cli.terminal import say
+from metricsmith.errors import OptionError
 
 __all__ = ["compare_command"]
 
@@ -49,6 +50,9 @@ def compare_command(
         float, typer.Option(metavar="FRACTION", help="Share to choose the best existing metric on, by group.")
     ] = 0.2,
     dimensions: Annotated[int, typer.Option(help="How many dimensions DnA-Eval judges by.")] = 3,
+    finetune: Annotated[
+        str | None, typer.Option(metavar="NAME[=FOLDER]", help="Encoder of the methods finetuned and finetuned_paper.")
+    ] = None,
     candidates: CandidateOptions = CandidateOptions(),
     model: ModelOptions = ModelOptions(temperature=1.0),
     limits: LimitOptions = LimitOptions(),
@@ -60,6 +64,11 @@ def compare_command(
     from metricsmith.report.comparison.document import COMPARISON_FILES, ComparisonDocument, write_comparison
     from metricsmith.studies.comparison.run import compare, compare_plan
 
+    if finetune is not None and "finetuned" not in methods:
+        raise OptionError(
+            f"--finetune {finetune} is for the methods finetuned and finetuned_paper, of which --methods names none: "
+            "add one to --methods, or leave --finetune out"
+        )
     lm = model.language_model()
     optimizer = auto_metrics(candidates, table, lm, limits, progress=output.verbose, seed=seed)
     check_places(
@@ -71,6 +80,7 @@ def compare_command(
         "validation": validation, "guideline": text_or_file(guideline, "--guideline"), "dimensions": dimensions,
     }  # fmt: skip
     rated = read_table(table.data, **reading)
+    options["finetuned"] = finetuned(finetune, rated.task)
     tell_notes(rated, output, asks=lm is not None)
     if output.dry_run:
         say(compare_plan(rated, optimizer, **options))

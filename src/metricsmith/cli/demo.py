@@ -13,11 +13,12 @@ import typer
 
 from metricsmith.cli.options import ModelOptions, takes_groups
 from metricsmith.cli.terminal import say
+from metricsmith.formats import points
 
 if TYPE_CHECKING:
     import dspy
 
-    from metricsmith.optimizers.recording import RunResult
+    from metricsmith.optimizers.result import RunResult
 
 __all__ = ["SINGLE_MINDED", "demo_command", "planted_truth"]
 
@@ -96,7 +97,7 @@ def _recovered(rows: Sequence[dspy.Example], predictions: Sequence[float]) -> li
     for (name, defect), effect in zip(defects.items(), effects, strict=True):
         seen = "lexical metrics see it" if defect.visible else "no lexical metric can see it: a judge must"
         lines.append(
-            f"planted truth: {name.replace('_', ' ')} costs {abs(defect.weight):.2f} rating points a case, "
-            f"the metric takes off {-effect:.2f} ({seen})"
+            f"planted truth: {name.replace('_', ' ')} costs {points(abs(defect.weight), 4)} rating points a case, "
+            f"the metric takes off {points(-effect, 4)} ({seen})"
         )
     return lines

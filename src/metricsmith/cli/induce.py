@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +16,7 @@ from metricsmith.cli.options import (
     takes_groups,
 )
 from metricsmith.cli.running import check_places, check_replaceable, interruptible, tell, tell_notes
-from metricsmith.cli.saved_metrics import auto_metrics
+from metricsmith.cli.saved_metrics import auto_metrics, finetuned
 from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError
 from metricsmith.report.induction.document import RunDocument
@@ -46,13 +47,18 @@ def induce_command(
     probe: Annotated[
         bool, typer.Option("--probe", help="Change outputs by rules and show whether the metric notices.")
     ] = False,
+    finetune: Annotated[
+        str | None,
+        typer.Option(metavar="NAME[=FOLDER]", help="Train a metric on this encoder in each pass, as a candidate."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Decides splits, ties and resampling.")] = 0,
     output: OutputOptions = OutputOptions(),
     force: Annotated[bool, typer.Option("--force", help="Overwrite the metric of another run in DIR.")] = False,
 ) -> None:
     """Induce a metric from rated outputs."""
     from metricsmith.datasets.table import read_table
-    from metricsmith.optimizers.induce import prepare, with_probe
+    from metricsmith.optimizers.induce import prepare
+    from metricsmith.optimizers.probed import with_probe
     from metricsmith.optimizers.splitting import Division
     from metricsmith.studies.probing.run import Prober
 
@@ -66,6 +72,8 @@ def induce_command(
     reading = table.reading()
     rated = read_table(table.data, **reading)
     fraction, test_table = _test_rows(test, reading)
+    if trained := finetuned(finetune, rated.task):
+        optimizer = replace(optimizer, metrics=[*optimizer.own, trained])
     tell_notes(rated, output, asks=lm is not None and candidates.bank not in ("existing", "none"))
     run = prepare(rated, optimizer, Division(fraction, test_table, cv, split))
     if output.dry_run:

@@ -84,7 +84,9 @@ def mqm_command(
     scoring = limits.scoring()
     lm = model.language_model()
     if lm is None:
-        raise NeedsError("judging translations takes a language model: name one with --lm provider/model")
+        raise NeedsError(
+            "judging translations takes a language model: name one with --lm provider/model or in METRICSMITH_LM"
+        )
     with using(lm):
         expected = estimate([judge], translations.rows, store=limits.store)
         if output.dry_run:

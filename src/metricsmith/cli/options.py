@@ -20,17 +20,19 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from metricsmith.errors import DataError, OptionError
+from metricsmith.cli.settings import FILE, text_or_file, with_settings
+from metricsmith.errors import OptionError
 
 if TYPE_CHECKING:
     from metricsmith.scoring import Concurrency
 
 __all__ = [
     "CandidateOptions", "LimitOptions", "ModelOptions", "OutputOptions", "RawCsv", "SavedMetricOptions", "TableOptions",
-    "takes_groups", "text_or_file",
+    "takes_groups",
 ]  # fmt: skip
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
+LM, API_BASE = "METRICSMITH_LM", "METRICSMITH_API_BASE"  # variables of the environment
 
 # Options of more than one group.
 Context = Annotated[
@@ -38,7 +40,7 @@ Context = Annotated[
 ]
 System = Annotated[str | None, typer.Option(metavar="COL", help="Column that says which system wrote the output.")]
 Rater = Annotated[str | None, typer.Option(metavar="COL", help="Column that says who gave the rating.")]
-Id = Annotated[str | None, typer.Option(metavar="COL", help="Column with unique row ids.")]
+Id = Annotated[str | None, typer.Option(metavar="COL", help="Column with row ids.")]
 Local = Annotated[
     list[str] | None,
     typer.Option("--local", metavar="NAME=PATH", help="Where the weights of a bank metric lie; else the hub's cache."),
@@ -69,6 +71,7 @@ def takes_groups(
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         flat: dict[str, inspect.Parameter] = {}
         groups: dict[str, tuple[Callable[..., Any], list[str]]] = {}
+        fillable = set[str]()  # from the working folder's settings
         for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
             group = parameter.annotation
             if not (isinstance(group, type) and is_dataclass(group)):
@@ -84,6 +87,10 @@ def takes_groups(
             }
             made = group if parameter.default is parameter.empty else partial(replace, parameter.default)
             groups[name] = made, list(options)
+            if made is group:  # no default of its own: it stands for the table that the command reads
+                fillable |= {*options, "group"}
+            elif group is LimitOptions:
+                fillable |= options.keys()
             flat |= options
         for option, text in helps.items():
             kind, declared = get_args(flat[option].annotation)
@@ -95,12 +102,13 @@ def takes_groups(
             order.insert(order.index(before) + 1, option)
 
         @wraps(command)
-        def flat_command(**values: Any) -> None:
-            built = {
-                name: group(**{option: values.pop(option) for option in options})
-                for name, (group, options) in groups.items()
-            }
-            command(**values, **built)
+        def flat_command(**given: Any) -> None:
+            with with_settings(given, fillable & flat.keys()) as values:
+                built = {
+                    name: group(**{option: values.pop(option) for option in options})
+                    for name, (group, options) in groups.items()
+                }
+                command(**values, **built)
 
         flat_command.__signature__ = inspect.Signature([flat[option] for option in order])  # type: ignore[attr-defined]
         flat_command.__annotations__ = {}
@@ -113,8 +121,10 @@ def takes_groups(
 class TableOptions:
     """A table of rated outputs, and the meaning of its columns."""
 
-    data: Annotated[str, typer.Argument(help="CSV, TSV, JSONL or Parquet file, or a Hugging Face data set id.")]
-    target: Annotated[str, typer.Option(metavar="COL", help="Column with the human rating.")]
+    data: Annotated[str, typer.Argument(help="CSV, TSV, JSONL, XLSX or Parquet file, or a Hugging Face data set id.")]
+    target: Annotated[
+        str, typer.Option(metavar="COL", help=f"Column with the human rating; needed, here or in {FILE}.")
+    ] = ""
     task: Annotated[
         str, typer.Option(metavar="TEXT|@FILE", help="What the outputs are for and what makes a good one.")
     ] = ""
@@ -154,6 +164,9 @@ class TableOptions:
             "--allow-column", metavar="NAME", help="Candidate to keep though it orders rows as the rating does."
         ),
     ] = None
+    levels: Annotated[
+        str | None, typer.Option(metavar="WORDS", help="Ratings that are words, from worst to best: poor,okay,good.")
+    ] = None
     scale: Annotated[
         str | None,
         typer.Option("--scale", metavar="LOW:HIGH[:STEP]", help="The rating scale; by default inferred."),
@@ -169,14 +182,19 @@ class TableOptions:
         ------
         DataError
             If the file of ``--task`` cannot be read.
+        OptionError
+            If no target is named.
         """
+        if not self.target:
+            raise OptionError(f"--target is missing: name the column with the human rating, here or in {FILE}")
         return {
             "target": self.target, "task": text_or_file(self.task, "--task"), "output": self.output,
             "inputs": self.input or (), "reference": self.reference or (), "context": self.context,
             "system": self.system, "rater": self.rater, "raters": self.raters, "rater_effects": self.rater_effects,
             "id": self.id, "group": self.group, "where": self.where or (),
             "metric_columns": self.metric_columns or (), "prior_columns": self.prior_columns or (),
-            "scale": self.scale, "higher_is_better": False if self.lower_is_better else None,
+            "scale": self.scale, "levels": self.levels or (),
+            "higher_is_better": False if self.lower_is_better else None,
         }  # fmt: skip
 
 
@@ -184,7 +202,10 @@ class TableOptions:
 class SavedMetricOptions:
     """A saved metric, a table to put it to work on, and the columns that bear another name than in training."""
 
-    metric: Annotated[Path, typer.Argument(metavar="METRIC.json", help="Written by `metricsmith induce`.")]
+    metric: Annotated[
+        Path,
+        typer.Argument(metavar="METRIC", help="A file such as metric.json, or names of bank metrics: bleu,rouge_l_f."),
+    ]
     data: Annotated[str, typer.Argument(help="A table; columns are looked for under the names they had in training.")]
     output: Annotated[str | None, typer.Option(metavar="COL", help="Column with the text to judge, if renamed.")] = None
     input: Annotated[
@@ -217,10 +238,13 @@ class ModelOptions:
 
     lm: Annotated[
         str | None,
-        typer.Option("--lm", metavar="MODEL", help="Language model as provider/name, e.g. openai/gpt-4o-mini."),
+        typer.Option(
+            "--lm", metavar="MODEL", envvar=LM, help="Language model as provider/name, e.g. openai/gpt-4o-mini."
+        ),
     ] = None
     api_base: Annotated[
-        str | None, typer.Option("--api-base", metavar="URL", help="Address of an OpenAI-compatible server.")
+        str | None,
+        typer.Option("--api-base", metavar="URL", envvar=API_BASE, help="Address of an OpenAI-compatible server."),
     ] = None
     temperature: Annotated[
         float | None,
@@ -242,7 +266,7 @@ class ModelOptions:
                 f"--temperature {self.temperature:g} must be a number from 0; providers allow up to 1 or 2"
             )
         if self.lm is None:
-            if self.api_base is not None:
+            if self.api_base not in (None, os.environ.get(API_BASE)):
                 raise typer.BadParameter("--api-base needs --lm: name the model that the server offers")
             return None
         import dspy
@@ -374,22 +398,3 @@ class OutputOptions:
     def verbose(self) -> bool:
         """True where notes and progress are shown beside the result."""
         return not self.quiet and not self.as_json
-
-
-def text_or_file(value: str, option: str) -> str:
-    """The text itself, or the content of the file after an ``@``.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read as UTF-8.
-    """
-    if not value.startswith("@"):
-        return value
-    try:
-        return Path(value[1:]).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else problem.reason
-        raise DataError(
-            f"{option} {value} cannot be read as UTF-8 text: {reason or problem}; name a text file"
-        ) from problem

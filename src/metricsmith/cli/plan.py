@@ -49,8 +49,8 @@ def plan_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
 ) -> None:
     """Say how many items to have rated, and how often each, for an interval or a budget."""
+    from metricsmith.formats import count, jsonable, raw, statistic
     from metricsmith.rating_model.planning import flip_probability, plan_ratings
-    from metricsmith.report.formats import jsonable
 
     spread, ceiling, notes = (
         _of_numbers(mean, between, positive or options or column)
@@ -64,8 +64,8 @@ def plan_command(
     best = plan_ratings(spread, **wish)
     if best.half_width > WIDEST:
         raise OptionError(
-            f"{best.items} items leave a share open by ± {best.half_width:.3f}, which says nothing of it: ask for a "
-            f"--half-width of at most {WIDEST:g}, or raise --budget"
+            f"{best.items} items leave a share open by ± {statistic(best.half_width)}, which says nothing of it: ask "
+            f"for a --half-width of at most {statistic(WIDEST)}, or raise --budget"
         )
     plans = {best.ratings_per_item: best}
     for times in TRIED:
@@ -76,7 +76,10 @@ def plan_command(
     varied = 0 < spread.between < spread.mean * (1 - spread.mean)
     flips = {times: flip_probability(times, threshold, spread=spread) if varied else math.nan for times in plans}
     if not as_json:
-        decided = f"decided otherwise: items that so few ratings put on the wrong side of {threshold:g}"
+        decided = f"decided otherwise: items that so few ratings put on the wrong side of {raw(threshold)}"
+        each, items = count(best.ratings_per_item, "rating"), count(best.items, "item")
+        reached = f"a share then lies within ± {statistic(best.half_width)} (95 %)"
+        say(f"Ask for {each} of each of {items}, which costs {raw(best.cost)}: {reached}.")
         say("\n".join([*notes, *_table(spread, best, plans, flips), decided, *_of_people(ceiling)]))
         return
     content = {
@@ -137,8 +140,8 @@ def _table(
     spread: RatingSpread, best: RatingPlan, plans: Mapping[int, RatingPlan], flips: Mapping[int, float]
 ) -> Iterator[str]:
     """The spread in words, and the plans by ratings of an item."""
+    from metricsmith.formats import count, percent, raw, statistic
     from metricsmith.report.blocks import TextTable
-    from metricsmith.report.formats import count, percent, raw, statistic
     from metricsmith.report.render import aligned
 
     shares = f"share {statistic(spread.mean)}, variance of items' shares {statistic(spread.between)}"
@@ -146,8 +149,8 @@ def _table(
     if spread.group_size > 1:
         effect = 1 + spread.likeness / spread.variance(best.ratings_per_item)
         yield (
-            f"items come in groups of {spread.group_size:.3g} that are alike: by the best plan, "
-            f"{count(best.items, 'item')} say as much as {best.items / effect:,.0f} that stand alone"
+            f"items come in groups of {raw(spread.group_size, 3)} that are alike: by the best plan, "
+            f"{count(best.items, 'item')} say as much as {count(best.items / effect)} that stand alone"
         )
     rows = [
         (
@@ -162,12 +165,12 @@ def _table(
 
 def _of_people(ceiling: HumanCeiling | None) -> Iterator[str]:
     """People's agreement, where it is known."""
-    from metricsmith.report.formats import count, interval, percent
+    from metricsmith.formats import count, interval_stated, percent
 
     if ceiling is not None and ceiling.items:
         low, high = ceiling.hit_rate_interval.low, ceiling.hit_rate_interval.high
         yield (
-            f"one rater chooses as most others do in {percent(ceiling.hit_rate)} of cases (95 % "
-            f"{interval(low, high, 2)}, {count(ceiling.items, 'item')}); a judge's hit rate is taken against all "
-            "raters: it is not comparable with this, and may be higher"
+            f"one rater chooses as most others do in {percent(ceiling.hit_rate)} of cases ("
+            f"{interval_stated(low, high, percent)}, {count(ceiling.items, 'item')}); a judge's hit rate is taken "
+            "against all raters: it is not comparable with this, and may be higher"
         )

@@ -9,7 +9,7 @@ import typer
 
 from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, SavedMetricOptions, takes_groups
 from metricsmith.cli.running import check_places, interruptible, tell, write_into
-from metricsmith.cli.saved_metrics import any_metric, model_for, rows_for
+from metricsmith.cli.saved_metrics import model_for, named_metrics, rows_for, single_metric
 from metricsmith.cli.terminal import say
 from metricsmith.report.render import cost_line
 
@@ -49,7 +49,7 @@ def probe_command(
     from metricsmith.studies.probing.run import Prober
 
     check_places(output, PROBE_FILES, {"metric": saved.metric, "table": saved.data, "store": limits.store})
-    metric = any_metric(saved.metric, saved.local)
+    metric = single_metric(named_metrics(str(saved.metric), saved.local), saved.metric)
     named = saved.reading()
     if isinstance(metric, InducedMetric):
         named["target"] = metric.task.target  # who rated tells outputs apart

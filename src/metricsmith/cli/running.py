@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from metricsmith.cli.terminal import say
+from metricsmith.cli.terminal import note_line, say
 from metricsmith.errors import DataError, Interrupted, MetricsmithError, ModelFailure, OptionError, StoreError
 from metricsmith.report.render import render_terminal, replace_file
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from metricsmith.scoring import ScoreTable
 
 __all__ = [
-    "check_apart", "check_places", "check_replaceable", "check_writable", "end_with", "interruptible", "scored", "tell",
-    "tell_notes", "write", "write_into",
+    "check_apart", "check_places", "check_replaceable", "check_writable", "end_unwanted", "end_with", "interruptible",
+    "scored", "tell", "tell_notes", "write", "write_into",
 ]  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def tell_notes(table: Table, output: OutputOptions, *, asks: bool) -> None:
     asked = asked_note(table.task.target, table.task.scale, table.ratings) if asks else ""
     if output.verbose:
         for note in (*table.notes, *([asked] if asked else [])):
-            say(f"note: {note}", err=True)
+            say(note_line(note), err=True)
 
 
 @contextmanager
@@ -202,6 +202,12 @@ def end_with(problem: MetricsmithError | None, advice: str = "") -> None:
         raise typer.Exit(130)
     if problem is not None:
         raise problem
+
+
+def end_unwanted(finding: str) -> None:
+    """End with 4: everything was done, and the finding is one of which the caller asked to be told by the code."""
+    say(f"exit code 4: {finding}", err=True)
+    raise typer.Exit(4)
 
 
 def write(path: Path, text: str) -> None:

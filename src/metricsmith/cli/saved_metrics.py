@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+import inspect
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metricsmith.cli.options import CandidateOptions, LimitOptions, ModelOptions, TableOptions
-from metricsmith.cli.terminal import say
+from metricsmith.cli.terminal import note_line, say
 from metricsmith.errors import DataError, InputError, OptionError
 
 if TYPE_CHECKING:
+    from metricsmith.bank.models.finetuned import FinetunedMetric
+    from metricsmith.datasets.streamed import StreamedTable
     from metricsmith.datasets.table import Table
     from metricsmith.metric import Metric
     from metricsmith.optimizers.auto_metrics import AutoMetrics
-    from metricsmith.programs.induced import InducedMetric
+    from metricsmith.records import Task
 
-__all__ = ["any_metric", "auto_metrics", "induced_metric", "model_for", "places", "rows_for"]
+__all__ = [
+    "any_metric",
+    "auto_metrics",
+    "finetuned",
+    "model_for",
+    "named_metrics",
+    "places",
+    "rows_for",
+    "single_metric",
+    "stream_for",
+]
 
 
 def any_metric(path: Path, local: Sequence[str] | None = None) -> Metric:
@@ -36,14 +50,43 @@ def any_metric(path: Path, local: Sequence[str] | None = None) -> Metric:
     return loaded  # type: ignore[no-any-return]
 
 
-def induced_metric(path: Path, local: Sequence[str] | None = None) -> InducedMetric:
-    """The induced metric in a file; `OptionError` for any other metric; `local` is ``--local``."""
-    from metricsmith.programs.induced import InducedMetric
+def named_metrics(text: str, local: Sequence[str] | None = None) -> list[Metric]:
+    """The metric in a file, or metrics of the bank by names joined by commas; `local` is ``--local``.
 
-    metric = any_metric(path, local)
-    if not isinstance(metric, InducedMetric):
-        raise OptionError(f"{path} holds a {metric.card.kind}, not an induced metric; induce one first")
-    return metric
+    A file wins where there is one of that name; a name that ends in ``.json`` is a file's. The name of a family stands
+    for all its outputs.
+
+    Raises
+    ------
+    OptionError
+        If there is no such metric, with the nearest name, or as `any_metric` does.
+    NeedsError
+        If a metric needs weights that are not on this machine.
+    """
+    from metricsmith.bank.catalogue import default_bank, full_bank
+    from metricsmith.bank.weighted import plain_metric_name, weighted_names
+
+    path = Path(text)
+    if os.path.lexists(path) or text.endswith(".json"):
+        return [any_metric(path, local)]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    weighted = [of for name in names if (of := weighted_names().get(plain_metric_name(name)))]
+    bank = full_bank(weighted, local=places(local)) if weighted else default_bank()
+    found: dict[str, Metric] = {}
+    for name in names:
+        outputs = [output.name for output in bank.card(name).outputs]
+        alone = [output for output in outputs if plain_metric_name(output) == plain_metric_name(name)]
+        found |= {output: bank.get(output) for output in alone or outputs}
+    if not found:
+        raise OptionError(f"METRIC {text!r} is empty: name a file METRIC.json, or metrics of the bank such as bleu,ter")
+    return list(found.values())
+
+
+def single_metric(metrics: Sequence[Metric], text: object) -> Metric:
+    """The one metric that a text names; `OptionError` if it names several."""
+    if len(metrics) != 1:
+        raise OptionError(f"one metric is needed here, and {text} names {len(metrics)}: name one of them")
+    return metrics[0]
 
 
 def places(local: Sequence[str] | None) -> dict[str, str]:
@@ -54,37 +97,56 @@ def places(local: Sequence[str] | None) -> dict[str, str]:
     OptionError
         If one is not of that form, or a metric is not known or named twice.
     """
-    from metricsmith.bank.weighted import model_name
+    from metricsmith.bank.weighted import place_name
 
     pairs = [one.partition("=")[::2] for one in local or ()]
     if stray := [one for one, (name, path) in zip(local or (), pairs, strict=True) if not (name.strip() and path)]:
         raise OptionError(f"--local {stray[0]} must be NAME=PATH, such as bertscore=models/roberta-large")
     found: dict[str, str] = {}
     for name, path in pairs:
-        if (metric := model_name(name)) in found:
+        if (metric := place_name(name)) in found:
             raise OptionError(f"--local names {metric} twice, {found[metric]} and {path}: give one place")
         found[metric] = path
     return found
 
 
-def rows_for(metric: Metric, data: str, named: Mapping[str, Any], *, of: str = "") -> Table:
+def rows_for(metric: Metric, data: str, named: Mapping[str, Any], *, of: str = "", quiet: bool = False) -> Table:
     """The table, read as an induced metric's training rows were, except for the columns that are named now.
 
-    Notes begin with `of`, where there are several tables.
+    Notes begin with `of`, where there are several tables; where it is read twice they are told once.
     """
     from metricsmith.datasets.table import read_table
 
     reading = {**getattr(metric, "reading", {}), **named}
-    try:
+    with _demanding(metric):
         table = read_table(data, require_target=False, **reading)
-    except InputError as problem:
-        if "--metric-columns" not in str(problem):
-            raise
-        demands = " and ".join(getattr(metric, "demands", []))
-        raise DataError(f"{demands}, but {problem}") from problem
-    for note in table.notes:
+    for note in () if quiet else table.notes:
         say(f"note: {of}{note}", err=True)
     return table
+
+
+def stream_for(metrics: Sequence[Metric], data: str, named: Mapping[str, Any], keep: Sequence[str]) -> StreamedTable:
+    """The same for a table that is read piece by piece; several metrics have no columns of their own."""
+    from metricsmith.datasets.streamed import stream_table
+
+    reading = {**(getattr(metrics[0], "reading", {}) if len(metrics) == 1 else {}), **named}
+    known = inspect.signature(stream_table).parameters
+    with _demanding(metrics[0]):
+        table = stream_table(data, keep=keep, **{role: name for role, name in reading.items() if role in known})
+    for note in table.notes:
+        say(note_line(note), err=True)
+    return table
+
+
+@contextmanager
+def _demanding(metric: Metric) -> Iterator[None]:
+    """Say of a column that is not there what the metric needs it for."""
+    try:
+        yield
+    except InputError as problem:
+        if "--metric-columns" not in str(problem) or not hasattr(metric, "demands"):
+            raise
+        raise DataError(f"{' and '.join(metric.demands)}, but {problem}") from problem
 
 
 def model_for(metric: Metric, model: ModelOptions, *, needed: bool = False) -> AbstractContextManager[Any]:
@@ -95,7 +157,7 @@ def model_for(metric: Metric, model: ModelOptions, *, needed: bool = False) -> A
     asks = "model" in metric.card.needs
     if lm is None and (asks or needed):
         who = "the metric has components that need" if asks else "this needs"
-        raise OptionError(f"{who} a language model: name one with --lm MODEL")
+        raise OptionError(f"{who} a language model: name one with --lm MODEL or in METRICSMITH_LM")
     _compare_models(metric, lm)
     return dspy.context(lm=lm)  # type: ignore[no-any-return]
 
@@ -120,7 +182,7 @@ def auto_metrics(
         models = [name.strip() for name in models.split(",")]
     for path, metric in zip(paths, own, strict=True):
         if lm is None and "model" in getattr(getattr(metric, "card", None), "needs", ()):
-            raise OptionError(f"--judge {path} asks a language model: name one with --lm MODEL")
+            raise OptionError(f"--judge {path} asks a language model: name one with --lm MODEL or in METRICSMITH_LM")
         _compare_models(metric, lm)
     return AutoMetrics(
         metrics=own or None, bank_models=models, local=local, lm=lm, bank=candidates.bank, k=candidates.k,
@@ -128,6 +190,16 @@ def auto_metrics(
         allow_missing=candidates.allow_missing, strict=candidates.strict,
         allow_columns=tuple(table.allow_column or ()), **limits.scoring(), **options,
     )  # fmt: skip
+
+
+def finetuned(text: str | None, task: Task) -> FinetunedMetric | None:
+    """The untrained metric of ``--finetune NAME[=FOLDER]``, None without it; an unknown name is an `OptionError`."""
+    from metricsmith.bank.models.finetuned import FinetunedMetric
+
+    if text is None:
+        return None
+    name, _, folder = text.partition("=")
+    return FinetunedMetric(task, encoder=name.strip(), local=folder)
 
 
 def _compare_models(metric: Any, model: Any) -> None:

@@ -1,47 +1,57 @@
-"""``metricsmith score`` and ``metricsmith explain``: an induced metric at work on new outputs."""
+"""``metricsmith score`` and ``metricsmith explain``: metrics at work on new outputs."""
 
 from __future__ import annotations
 
-import io
 import json
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from metricsmith.cli.options import LimitOptions, ModelOptions, RawCsv, SavedMetricOptions, takes_groups
-from metricsmith.cli.running import check_apart, check_writable, end_with, scored, write
-from metricsmith.cli.saved_metrics import induced_metric, model_for, rows_for
+from metricsmith.cli.running import check_apart, check_writable
+from metricsmith.cli.saved_metrics import model_for, named_metrics, rows_for, single_metric, stream_for
+from metricsmith.cli.score_lines import Lines, Tally
+from metricsmith.cli.scores_file import Printed, ScoresFile
+from metricsmith.cli.show import read_scored, texts_of, write_shown
 from metricsmith.cli.terminal import say
-from metricsmith.errors import (
-    DataError,
-    MetricsmithError,
-    ModelFailure,
-    OptionError,
-    nearest,
-)
-from metricsmith.records import Judgement, Status
+from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.formats import excerpt, points, raw, statistic
+from metricsmith.records import Task, Usage
 from metricsmith.report.render import cost_line
-from metricsmith.spreadsheets import write_table
+from metricsmith.report.scored.record import ScoredRow, ScoredRows
+from metricsmith.version import __version__
 
 if TYPE_CHECKING:
-    from metricsmith.programs.induced import Explanation, InducedMetric
-    from metricsmith.scoring import ScoreTable
+    import dspy
+
+    from metricsmith.datasets.streamed import KeptRow, StreamedTable
+    from metricsmith.metric import Explanation, Metric
+    from metricsmith.rating_model.corrected import CorrectedMean
+    from metricsmith.scoring.streaming import ScoringStream
+    from metricsmith.studies.correction import CorrectionRows
 
 __all__ = ["explain_command", "score_command"]
 
-MOST_FAILED = 0.2  # share of model judgements that may fail before the command counts as failed
-NO_FAILURES = {Status.OK, Status.SKIPPED, Status.BUDGET}
-OWN_COLUMNS = {"id", "prediction", "score", "status", "missing", "error"}
+ROWS_AT_A_TIME = 1_000  # that are judged before the next ones are begun: what waits holds up no more, a kill loses it
 
 
 @takes_groups(after={"out": "data"})
 def score_command(
     saved: SavedMetricOptions,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write; by default printed.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="Column of the table to write beside the scores.")
+    ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Write contributions, statuses and reasons of components, too.")
+    ] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write a page of the rows, too, which then fill memory.")
+    ] = None,
     model: ModelOptions = ModelOptions(),
     limits: LimitOptions = LimitOptions(),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it will cost; send nothing.")] = False,
@@ -53,56 +63,49 @@ def score_command(
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="COL", help="Their column with the rating, if renamed.")] = None,
 ) -> None:
-    """Score every row of a table."""
+    """Score every row of a table; the same command goes on where it was stopped."""
     if target is not None and labelled is None:
         raise OptionError("--target names the rating of the rated rows: give their table with --labelled RATED, too")
+    written = [] if out is None else [out, *ScoresFile.beside(out)]
+    read: dict[str, Path | str | None] = {
+        "metric": saved.metric, "table": saved.data, "rated table": labelled, "store": limits.store,
+    }  # fmt: skip
     if out is not None:
         check_writable(out, "--out", folder=False)
-        tables = {"table": saved.data, "rated table": labelled}
-        check_apart([out], "--out", {"metric": saved.metric, **tables, "store": limits.store})
+        check_apart(written, "--out", read)
+    if html is not None:
+        check_writable(html, "--html", folder=False)
+        own = dict(zip(("scores", "unfinished scores", "note on them"), written, strict=False))
+        check_apart([html], "--html", {**read, **own})
     if limits.store is not None:
         check_writable(limits.store, "--store", folder=False)
-    options = limits.scoring()
-    metric = induced_metric(saved.metric, saved.local)
-    table = rows_for(metric, saved.data, saved.reading())
-    rows, correction = table.rows, None
-    if labelled is not None:
-        from metricsmith.studies.correction import CorrectionRows
+    with Printed() as printed:
+        options = limits.scoring()
+        metrics = named_metrics(str(saved.metric), saved.local)
+        table = stream_for(metrics, saved.data, saved.reading(), keep or ())
+        rated = None if labelled is None else _Rated.of(metrics, labelled, target, saved)
+        with model_for(metrics[0], model):
+            if dry_run:
+                say(_estimated(metrics, _pieces(table, rated, 0), limits.store))
+                return
+            from metricsmith.metric import content_hash
+            from metricsmith.scoring.streaming import ScoringStream
 
-        own = {"target": target or metric.task.target, "scale": metric.task.scale}
-        rated = rows_for(metric, labelled, {**saved.reading(), **own}, of="rated table: ")
-        rows, correction = [*rated.rows, *table.rows], CorrectionRows.of(rated, table, metric=metric)
-    with model_for(metric, model):
-        if dry_run:
-            say(_estimated(metric, rows, limits.store))
-            return
-        judged, problem = _judge(metric, rows, progress=out is not None, **options)
-    explained = metric.combine(judged)
-    lines = [_line(row["id"], part) for row, part in zip(rows, explained, strict=True)][len(rows) - len(table) :]
-    found = None
-    if correction is not None and problem is None:
-        import numpy as np
-
-        raw = np.array([part.prediction.raw for part in explained], dtype=float)
-        try:
-            found = correction.corrected(raw[correction.places])
-        except DataError as refusal:
-            problem = refusal  # told when the scores are written
-    more = [] if found is None or not as_json else [{"corrected_mean": found.as_dict()}]
-    text = _written([*lines, *more], as_json=as_json, raw_csv=raw_csv)
-    if out is None:
-        say(text, nl=False)
-    else:
-        write(out, text)
-    without = sum(line["prediction"] is None for line in lines)
-    partly = sum(line["prediction"] is not None and line["missing"] > 0 for line in lines)
-    lack = f", {partly} with components missing (columns missing and error)" if partly else ""
-    place = "" if out is None else f": {out}"
-    say(f"{len(lines)} rows scored, {without} without a prediction{lack}{place}", err=True)
-    end_with(problem)
-    if found is not None:
-        say(f"mean {metric.task.target}: {found}", err=True)
-    _check_failures(metric, [judged.column(place) for place in range(len(metric.components))])
+            stream = ScoringStream(metrics, lambda: _rows(table, rated), **options)
+            lines = Lines.of(metrics, table, as_json=as_json, details=details, raw=raw_csv)
+            identity = {
+                "metric": stream.fingerprint, "table": table.source.checksum, "version": __version__,
+                "option": content_hash([saved.reading(), keep, details, as_json, raw_csv, str(table.columns)]),
+            }  # fmt: skip
+            with ScoresFile(out, identity, kept=rated is None) if out else printed as file:
+                shown: list[ScoredRow] | None = None if html is None else []
+                earlier = int(file.told.get("rows", 0))
+                try:
+                    _score(stream, table, rated, lines, file, limits.store, shown)
+                finally:
+                    if html is not None and shown is not None and earlier + len(shown) == len(table):
+                        before = read_scored(out).rows[:earlier] if earlier and out is not None else ()
+                        write_shown(_on_page(stream, table, [*before, *shown]), html)
 
 
 @takes_groups(without=("system", "rater", "where", "temperature"), after={"row": "data"})
@@ -111,8 +114,10 @@ def explain_command(
     row: Annotated[str, typer.Option(metavar="ID", help="Id of the row to explain.")],
     model: ModelOptions = ModelOptions(),
 ) -> None:
-    """Take one row's prediction apart."""
-    metric = induced_metric(saved.metric, saved.local)
+    """Take one row's prediction apart, or those of all rows with this id."""
+    from metricsmith.scoring.explanations import explained
+
+    metric = single_metric(named_metrics(str(saved.metric), saved.local), saved.metric)
     table = rows_for(metric, saved.data, saved.reading())
     found = [candidate for candidate in table.rows if candidate["id"] == row]
     if not found:
@@ -121,85 +126,151 @@ def explain_command(
             f"{table.ids[-1]!r}"
         )
     with model_for(metric, model):
-        (explanation,) = metric.explain(found)
-    prediction, scale = explanation.prediction, metric.task.scale
+        taken = explained(metric, found, progress=False, max_failure_rate=1.0)
+    tally, count = Tally(), len(found)
+    for number, (one, explanation) in enumerate(zip(found, taken, strict=True), 1):
+        told = f" ({number} of {count} with this id: {excerpt(one.get('output', ''), 60)!r})" if count > 1 else ""
+        _tell(f"row {row}{told}", explanation, metric)
+        tally.add(ScoredRow.of(row, {}, explanation), [metric])
+    tally.check_failures()
+
+
+def _tell(row: str, explanation: Explanation, metric: Metric) -> None:
+    """Print a row's prediction and its parts."""
+    prediction, task = explanation.prediction, getattr(metric, "task", None)
+    # A decimal more than elsewhere, so that the sum is seen.
+    width = (task.scale.high - task.scale.low) / 10 if isinstance(task, Task) else math.nan
     if prediction.raw is None:
-        say(f"row {row}: no prediction ({prediction.error})")
+        say(f"{row}: no prediction ({prediction.error})")
+    elif isinstance(task, Task):
+        say(f"{row}: {points(prediction.raw, width)} on {task.scale} (score {statistic(prediction.score or 0.0)})")
     else:
-        say(f"row {row}: {prediction.raw:.3f} on {scale} (score {prediction.score:.3f})")
-    say(f"{explanation.intercept:+9.3f}  a row that is average in every component")
+        say(f"{row}: {raw(prediction.raw)} by {metric.name}")
+    if explanation.parts:
+        say(f"{points(explanation.intercept, width, signed=True):>9}  a row that is average in every component")
+    elif prediction.feedback:
+        say(prediction.feedback)
     for part in sorted(explanation.parts, key=lambda part: -part.cost if part.judgement.ok else math.inf):
-        points = f"{part.contribution:+9.3f}" if part.judgement.ok else f"{'none':>9}"
-        say(f"{points}  {part}")
-    _check_failures(metric, [[part.judgement] for part in explanation.parts])
+        added = points(part.contribution, width, signed=True) if part.judgement.ok else "none"
+        say(f"{added:>9}  {part}")
 
 
-def _written(lines: Sequence[Mapping[str, Any]], *, as_json: bool, raw_csv: bool) -> str:
-    """The lines as JSON or CSV."""
-    text = io.StringIO()
-    if as_json:
-        text.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    else:
-        write_table(text, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw_csv)
-    return text.getvalue()
+@dataclass(frozen=True)
+class _Rated:
+    """Rated rows, which are judged before the others and correct the mean of these."""
+
+    rows: list[dspy.Example]
+    correction: CorrectionRows
+    target: str
+    values: list[float]
+
+    @classmethod
+    def of(cls, metrics: Sequence[Metric], labelled: str, target: str | None, saved: SavedMetricOptions) -> _Rated:
+        from metricsmith.studies.correction import CorrectionRows
+
+        metric, task = single_metric(metrics, saved.metric), getattr(metrics[0], "task", None)
+        task = task if isinstance(task, Task) else None
+        own = {"target": target or (task.target if task else None), "scale": task.scale if task else None}
+        if own["target"] is None:
+            raise OptionError(f"{saved.metric} does not say what it predicts: name the rating with --target COL")
+        rated = rows_for(metric, labelled, {**saved.reading(), **own}, of="rated table: ")
+        whole = rows_for(metric, saved.data, saved.reading(), quiet=True)
+        correction = CorrectionRows.of(rated, whole, metric=metric)
+        return cls(rated.rows, correction, str(own["target"]), [])
+
+    def corrected(self) -> CorrectedMean:
+        """The corrected mean of what was scored; `DataError` where it has none."""
+        import numpy as np
+
+        return self.correction.corrected(np.array(self.values, dtype=float)[self.correction.places])
 
 
-def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -> str:
-    """The line of the requests that are left to send."""
+def _rows(table: StreamedTable, rated: _Rated | None) -> Iterator[dspy.Example]:
+    """All rows that are judged."""
+    yield from [] if rated is None else rated.rows
+    yield from (row for row, _ in table)
+
+
+def _pieces(table: StreamedTable, rated: _Rated | None, after: int) -> Iterator[Sequence[KeptRow]]:
+    """The rows in the pieces in which they are judged, those of the table without the first so many."""
+    rows = [] if rated is None else rated.rows
+    for start in range(0, len(rows), ROWS_AT_A_TIME):
+        yield [(row, {}) for row in rows[start : start + ROWS_AT_A_TIME]]
+    yield from table.pieces(ROWS_AT_A_TIME, after)
+
+
+def _estimated(metrics: Sequence[Metric], pieces: Iterable[Sequence[KeptRow]], store: Path | None) -> str:
+    """The line of the requests that are left to send, piece by piece: a text counts once in each."""
+    from metricsmith.model_calls.limits import total_usage
     from metricsmith.scoring import estimate
+    from metricsmith.scoring.explanations import scored_metrics
 
-    return cost_line("estimated", estimate(metric.components, rows, store=store))
+    used = (
+        estimate(scored_metrics(metrics[0]), [row for row, _ in piece], store=store)
+        for piece in (pieces if "model" in metrics[0].card.needs else ())
+    )
+    return cost_line("estimated", total_usage([Usage(cost=0.0), *used]))
 
 
-def _judge(metric: InducedMetric, rows: Sequence[Any], **options: Any) -> tuple[ScoreTable, MetricsmithError | None]:
-    """The components' judgements, and the error that cut the run short; prints the cost where a model is asked."""
-    asks = "model" in metric.card.needs
+def _score(
+    stream: ScoringStream,
+    table: StreamedTable,
+    rated: _Rated | None,
+    lines: Lines,
+    file: Printed,
+    store: Path | None,
+    shown: list[ScoredRow] | None,
+) -> None:
+    """Judge the rows that are left, write each line as soon as its piece is judged, and gather those to be shown."""
+    tally, done, before = Tally(**file.told), 0, 0 if rated is None else len(rated.rows)
+    asks = "model" in stream.metrics[0].card.needs
     if asks:
-        say(_estimated(metric, rows, options["store"]), err=True)
-    table, problem = scored(metric.components, rows, max_failure_rate=1.0, **options)
+        say(_estimated(stream.metrics, _pieces(table, rated, tally.rows), store), err=True)
+    total = before + len(table) - tally.rows
+    pieces = _pieces(table, rated, tally.rows)
+    for rows in stream.scored(pieces, total=total, progress=file.quiet):
+        sure = stream.complete - done
+        for number, row in enumerate(rows, 1):
+            if rated is not None and row.prediction is not None:
+                rated.values.append(math.nan if row.prediction.raw is None else row.prediction.raw)
+            own = done + number > before
+            if own:
+                file.write(("" if tally.rows else lines.header(row)) + lines.text(row))
+                if shown is not None:
+                    shown.append(row)
+            tally.add(row, stream.judging, own=own)
+            if number == sure:
+                file.sure(asdict(tally))
+        done += len(rows)
+    found, problem = None, stream.problem
+    if rated is not None and problem is None:
+        try:
+            found = rated.corrected()
+        except DataError as refusal:
+            problem = refusal  # told when the scores are written
+    if found is not None and lines.as_json:
+        file.write(json.dumps({"corrected_mean": found.as_dict()}, ensure_ascii=False) + "\n")
+    file.finish()
     if asks:
-        say(cost_line("actual", table.usage), err=True)
-    left = table.counts()["budget"]
-    if left:
-        say(f"{left} judgements were left undone; run the command again with a larger budget", err=True)
-    return table, problem
+        say(cost_line("actual", stream.usage), err=True)
+    if tally.left:
+        say(f"{tally.left} judgements were left undone; run the command again with a larger budget", err=True)
+    say(f"{tally}{file.name}", err=True)
+    if problem is not None:
+        raise problem
+    if found is not None and rated is not None:
+        say(f"mean {rated.target}: {found}", err=True)
+    tally.check_failures()
 
 
-def _check_failures(metric: InducedMetric, columns: Sequence[Sequence[Judgement]]) -> None:
-    """Fail the command where a model failed on too many judgements, though other components may predict the row.
-
-    The model that is asked answers for all its components together, each network of this machine for its own.
-    """
-    costs = [component.card.cost for component in metric.components]
-    asked = [one for cost, column in zip(costs, columns, strict=True) if cost == "model" for one in column]
-    for judgements in (asked, *(column for cost, column in zip(costs, columns, strict=True) if cost == "local")):
-        _check_share(judgements)
-
-
-def _check_share(judgements: Sequence[Judgement]) -> None:
-    failed = [judgement for judgement in judgements if judgement.status not in NO_FAILURES]
-    if len(failed) > MOST_FAILED * len(judgements):
-        counts = Counter(judgement.status.value for judgement in failed)
-        kinds = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
-        raise ModelFailure(
-            f"{len(failed)} of {len(judgements)} model judgements failed ({kinds}), the first: {failed[0].metric}: "
-            f"{failed[0].error}; what there is was kept"
-        )
-
-
-def _line(row_id: str, explanation: Explanation) -> Mapping[str, Any]:
-    """One row of the result; `error` says why there is no prediction, or which components are missing in it."""
-    prediction = explanation.prediction
-    missing = [f"{part.name}: {part.judgement.error}" for part in explanation.parts if not part.judgement.ok]
-    return {
-        "id": row_id,
-        "prediction": prediction.raw,
-        "score": prediction.score,
-        "status": prediction.status.value,
-        "missing": len(missing),
-        "error": prediction.error or "; ".join(missing),
-        **{
-            part.name + (" (component)" if part.name in OWN_COLUMNS else ""): part.judgement.raw
-            for part in explanation.parts
-        },
-    }
+def _on_page(stream: ScoringStream, table: StreamedTable, rows: Sequence[ScoredRow]) -> ScoredRows:
+    """All rows of the table with their texts, for a page."""
+    texts = texts_of([row for row, _ in table])
+    made = [replace(row, cells={**cells, **row.cells}) for row, cells in zip(rows, texts, strict=True)]
+    names, source = ", ".join(metric.name for metric in stream.metrics), Path(table.source.name).name
+    if len(stream.metrics) > 1:
+        return ScoredRows(made, "", None, names, source)
+    task = getattr(stream.metrics[0], "task", None)
+    target, scale = (task.target, task.scale) if isinstance(task, Task) else (names, None)
+    signature = getattr(getattr(stream.metrics[0], "settings", None), "signature", "")
+    return ScoredRows(made, target, scale, signature or names, source)

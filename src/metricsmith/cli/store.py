@@ -14,6 +14,7 @@ from metricsmith.cli.options import RawCsv
 from metricsmith.cli.running import check_writable
 from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError, StoreError
+from metricsmith.formats import cost_stated
 
 if TYPE_CHECKING:
     from metricsmith.store import StoreInfo
@@ -124,7 +125,7 @@ def _time(text: str | None) -> datetime | None:
 def _lines(found: StoreInfo) -> list[str]:
     """The lines of ``store info``: the file, its cost and age, each metric with its counts by status."""
     usage = found.usage
-    cost = "price unknown" if usage.cost is None else f"${usage.cost:.4f}"
+    cost = cost_stated(usage.cost)
     lines = [
         f"{found.path}: {found.judgements} judgements of {found.rows} rows, {found.bytes / 1e6:.1f} MB, "
         f"schema version {found.schema_version}",

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-__all__ = ["Terminal", "above_progress", "guard_terminal", "say"]
+__all__ = ["Terminal", "above_progress", "guard_terminal", "note_line", "say"]
 
 # Control characters but newline and tab, and what turns the direction of text; a line may end in CR and LF.
 STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
@@ -51,6 +51,11 @@ class Terminal:
         return getattr(self.stream, name)
 
 
+def note_line(note: str) -> str:
+    """The line of a note; one that is a warning says so itself."""
+    return note if note.startswith("warning: ") else f"note: {note}"
+
+
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Write to standard output, or to standard error; `typer.echo` would take what looks like colour out of a pipe."""
     stream = sys.stderr if err else sys.stdout
@@ -73,7 +78,7 @@ class _Notes(logging.Handler):
         note = record.getMessage()
         if note not in self.shown:
             self.shown.add(note)
-            tqdm.write(f"note: {note}", file=sys.stderr)
+            tqdm.write(note_line(note), file=sys.stderr)
 
 
 def guard_terminal() -> None:

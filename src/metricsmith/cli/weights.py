@@ -23,9 +23,9 @@ def fetch_weights(
     from tqdm import tqdm
 
     from metricsmith.bank.models.fetch import fetch, find_files
-    from metricsmith.bank.weighted import model_family, model_name
+    from metricsmith.bank.weighted import named_model, place_name
 
-    specs = [model_family(name).model for name in dict.fromkeys(map(model_name, names))]
+    specs = [named_model(name) for name in dict.fromkeys(map(place_name, names))]
     downloads = [find_files(spec) for spec in specs if spec is not None]
     for download in downloads:
         say(f"{download.spec.name}: {download.spec.id}, revision {download.revision}")

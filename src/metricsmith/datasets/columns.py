@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.datasets.cells import cell_text, is_blank, reference_list, value_or
-from metricsmith.datasets.ratings import parse_rating
+from metricsmith.datasets.conversations import is_messages
+from metricsmith.datasets.rating_forms import RatingForm, parse_rating
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
+from metricsmith.formats import statistic
 from metricsmith.metric import content_hash
 from metricsmith.stats.correlation import kendall_tau_b
 
@@ -43,10 +46,12 @@ class Guard:
     ratings: NDArray[np.float64]
 
     @classmethod
-    def of(cls, raw: RawTable, target: str | None) -> Guard:
+    def of(cls, raw: RawTable, target: str | None, levels: Sequence[str] = ()) -> Guard:
         """The guard of a table; cells of the rating column that are no ratings count as missing."""
-        cells = [None] * len(raw) if target is None else raw.columns[target]
-        return cls(raw, np.array([value_or(parse_rating, cell, np.nan) for cell in cells], dtype=float))
+        if target is None:
+            return cls(raw, np.full(len(raw), np.nan))
+        parse = RatingForm.of(raw, target, levels).parse
+        return cls(raw, np.array([value_or(parse, cell, np.nan) for cell in raw.columns[target]], dtype=float))
 
     def objection(self, role: str, column: str, sources: Sequence[str]) -> str:
         """The reason why `column` is not guessed as `role`, empty if there is none.
@@ -68,7 +73,11 @@ class Guard:
         elif role != "rater":
             return ""
         together = self._goes_with(cells, [name for name in sources if name != column])
-        return f"its values go with the rating (tau-b {together:+.2f} on rows of other groups)" if together else ""
+        return (
+            f"its values go with the rating (tau-b {statistic(together, 2, signed=True)} on rows of other groups)"
+            if together
+            else ""
+        )
 
     def _goes_with(self, cells: Sequence[Any], sources: Sequence[str]) -> float:
         """Tau-b of the ratings with the mean rating that a category has in the other half; 0 where that is weak.
@@ -170,6 +179,8 @@ class Columns:
         The roles (keys of `SYNONYMS`) that were guessed from column names.
     refused : tuple of str
         One line for each column whose name says a role and whose cells speak against it (`Guard`).
+    levels : tuple of str
+        Words of the target from worst to best, where ratings are words.
     """
 
     target: str | None = None
@@ -183,6 +194,7 @@ class Columns:
     rater: str | None = None
     guessed: frozenset[str] = frozenset()
     refused: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
 
     def texts(self) -> tuple[str, ...]:
         """The columns whose cells are shown to a metric, each once: output, inputs, references and context."""
@@ -200,13 +212,23 @@ class Columns:
 
     def __str__(self) -> str:
         """Each role with its columns, in the words of a signature line."""
-        return ", ".join(f"{role} {' and '.join(names)}" for role, names in _by_role(self).items() if names)
+        said = {**_by_role(self), "levels": self.levels}
+        return ", ".join(f"{role} {' and '.join(names)}" for role, names in said.items() if names)
 
 
-def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (), guess_target: bool = True) -> Columns:
+def resolve_columns(
+    raw: RawTable,
+    named: Columns,
+    *,
+    taken: Sequence[str] = (),
+    guess_target: bool = True,
+    usual: Mapping[str, str] = MappingProxyType({}),
+) -> Columns:
     """Check the named columns and guess the others from their names, as far as their cells allow.
 
     A column of numbers, of rating words, or of few categories that go with the rating is never guessed as a text.
+    Where no other column holds the outputs, conversations in a column ``messages`` that end with the assistant are both
+    input and output (`conversations.split_messages`), unless another input is named.
 
     Parameters
     ----------
@@ -218,6 +240,8 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
         Score columns, which are never guessed for a role.
     guess_target : bool
         Whether a rating column may be guessed.
+    usual : mapping of str to str
+        For a role the column that is guessed before all others, where the table has it.
 
     Returns
     -------
@@ -248,14 +272,21 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
     guard: Guard | None = None
     sources = [*chosen["group"], *(name for role in ("group", "id", "input") for name in fitting_columns(raw, role))]
     for role in [role for role, names in chosen.items() if not names]:
+        if chosen[role]:
+            continue
         barred = used if role != "id" else used.union(chosen["group"])
-        for name in [name for name in fitting_columns(raw, role) if name not in barred]:
-            guard = guard or Guard.of(raw, next(iter(chosen.get("target", ())), None))
+        likely = [*(name for name in raw.columns if name == usual.get(role)), *fitting_columns(raw, role)]
+        for name in [name for name in likely if name not in barred]:
+            guard = guard or Guard.of(raw, next(iter(chosen.get("target", ())), None), named.levels)
             objection = guard.objection(role, name, sources)
             if not objection:
                 chosen[role] = (name,)
                 used.add(name)
                 guessed.add(role)
+                chats = normal_name(name) == "messages" and is_messages(raw, name, closed=True)
+                if role == "output" and chats and not chosen["input"]:
+                    chosen["input"] = (name,)
+                    guessed.add("input")
                 break
             refused.append(_refusal(role, name, objection))
     for name in raw.columns:
@@ -264,7 +295,7 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
             refused.append(_refusal(role, name, doubt))
     roles: dict[str, Any] = {"inputs": chosen.pop("input"), "references": chosen.pop("reference")}
     roles |= {role: names[0] for role, names in chosen.items() if names}
-    return Columns(**roles, guessed=frozenset(guessed), refused=tuple(refused))
+    return Columns(**roles, guessed=frozenset(guessed), refused=tuple(refused), levels=named.levels)
 
 
 def _refusal(role: str, name: str, why: str) -> str:
@@ -305,9 +336,11 @@ def _by_role(columns: Columns) -> dict[str, tuple[str, ...]]:
 
 
 def fitting_columns(raw: RawTable, role: str) -> list[str]:
-    """Columns whose name stands for `role`, the likeliest first."""
+    """Columns whose name stands for `role`, the likeliest first; an output's ``messages`` may be an input as well."""
     normal = {normal_name(name): name for name in reversed(raw.columns)}
-    return [normal[synonym] for synonym in SYNONYMS[role] if synonym in normal]
+    chats = [normal["messages"]] if role == "input" and "messages" in normal else []
+    known = [normal[synonym] for synonym in SYNONYMS[role] if synonym in normal]
+    return [*known, *(name for name in chats if is_messages(raw, name))]
 
 
 def normal_name(name: str) -> str:

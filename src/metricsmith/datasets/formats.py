@@ -1,25 +1,36 @@
-"""Bytes of a file -> columns of plain cells: CSV, TSV, JSONL, JSON and Parquet, each error with its place."""
+"""Bytes of a file -> columns of plain cells: CSV, TSV, JSONL, JSON, XLSX and Parquet, each error with its place.
+
+A text table can be read some rows at a time, as `stream_file` does; then the next bytes are read when they are needed.
+"""
 
 from __future__ import annotations
 
 import csv
+import datetime
 import gzip
 import io
 import json
+import warnings
+import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from metricsmith.datasets.cells import plain_value
-from metricsmith.errors import DataError
+from metricsmith.datasets.cells import cell_text, is_blank, plain_value
+from metricsmith.errors import DataError, NeedsError
 from metricsmith.spreadsheets import unmarked
 
-__all__ = ["SUFFIXES", "Parsed", "decode", "frame_columns", "parse_file", "table_suffix", "unzip"]
+__all__ = [
+    "SUFFIXES", "Parsed", "decode", "frame_columns", "parse_file", "record_columns", "stream_file", "table_suffix",
+    "unzip",
+]  # fmt: skip
 
 
+LONGEST_CELL = 2**31 - 1  # characters, all that the csv module takes
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", ",": "commas"}
 
 
@@ -32,7 +43,7 @@ class Parsed:
     columns : dict of str to list
         Plain cells by column, all lists of one length.
     lines : tuple of int
-        For text formats, the file's line (from 1) on which each row starts; empty otherwise.
+        The line (from 1) of a text file, or the row of a sheet, on which each row starts; empty otherwise.
     notes : tuple of str
         What had to be guessed.
     """
@@ -67,11 +78,29 @@ def parse_file(path: Path, content: bytes) -> Parsed:
         raise DataError(
             f"{path} is empty ({len(content)} bytes, no text); a table needs a header and rows: check the export"
         )
-    parsed = SUFFIXES[suffix](path, unzip(path, content))
+    (parsed,) = SUFFIXES[suffix](path, io.BytesIO(unzip(path, content)), None)
     if not parsed.columns or not next(iter(parsed.columns.values())):
         seen = f"a header ({', '.join(list(parsed.columns)[:8])}) but " if parsed.columns else ""
         raise DataError(f"{path} is empty: {seen}no row of data; at least one row is needed: check the export")
     return parsed
+
+
+def stream_file(path: Path, rows: int) -> Iterator[Parsed]:
+    """Yield the rows of a file, so many at a time: what `parse_file` returns, in pieces.
+
+    Pieces of JSON lines have the columns of their own rows. A ``.json`` file is one piece. The first piece of a table
+    without rows is empty.
+
+    Raises
+    ------
+    DataError
+        As `parse_file` does, when the row is reached; a file without rows is no error here.
+    OSError
+        If the file cannot be opened.
+    """
+    opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    with opened(path, "rb") as stream:
+        yield from SUFFIXES[table_suffix(path)](path, stream, rows)
 
 
 def frame_columns(name: str, frame: Any) -> dict[str, list[Any]]:
@@ -100,10 +129,14 @@ def unzip(path: Path, content: bytes) -> bytes:
     try:
         return gzip.decompress(content) if path.name.lower().endswith(".gz") else content
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(
-            f"{path} ends in .gz but cannot be unpacked ({error}); a complete gzip file is needed: "
-            f"copy it again, or drop .gz from the name if it is not packed"
-        ) from error
+        raise _not_packed(path, error) from error
+
+
+def _not_packed(path: Path, error: Exception) -> DataError:
+    return DataError(
+        f"{path} ends in .gz but cannot be unpacked ({error}); a complete gzip file is needed: "
+        f"copy it again, or drop .gz from the name if it is not packed"
+    )
 
 
 def decode(path: Path, content: bytes) -> str:
@@ -111,63 +144,108 @@ def decode(path: Path, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        likely = "UTF-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "ISO-8859-1"
-        raise DataError(
-            f"{path} is not UTF-8 text: byte 0x{content[error.start]:02x} at position {error.start} "
-            f"(line {line}) does not fit; only UTF-8 is read: convert it, for example with "
-            f"`iconv -f {likely} -t UTF-8`"
-        ) from error
+        raise _not_utf8(path, io.BytesIO(content)) from error
 
 
-def _separated(path: Path, content: bytes, separator: str) -> Parsed:
-    text = decode(path, content)
-    first = text.lstrip().partition("\n")[0]
+def _not_utf8(path: Path, stream: IO[bytes]) -> DataError:
+    """The error that names the first byte that is not UTF-8."""
+    stream.seek(0)
+    position, likely = 0, "ISO-8859-1"
+    for line, content in enumerate(stream, 1):
+        likely = "UTF-16" if line == 1 and content[:2] in (b"\xff\xfe", b"\xfe\xff") else likely
+        try:
+            content.decode()
+        except UnicodeDecodeError as error:
+            place = f"byte 0x{content[error.start]:02x} at position {position + error.start} (line {line})"
+            break
+        position += len(content)
+    return DataError(
+        f"{path} is not UTF-8 text: {place} does not fit; only UTF-8 is read: convert it, for example with "
+        f"`iconv -f {likely} -t UTF-8`"
+    )
+
+
+def _lines(path: Path, stream: IO[bytes], newline: str) -> Iterator[str]:
+    """The lines of a text file with their ends, without a byte order mark."""
+    with io.TextIOWrapper(stream, "utf-8-sig", newline=newline) as text:
+        try:
+            yield from text
+        except UnicodeDecodeError as error:
+            raise _not_utf8(path, stream) from error
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise _not_packed(path, error) from error
+
+
+def _separated(path: Path, stream: IO[bytes], size: int | None, separator: str) -> Iterator[Parsed]:
+    lines, head = _lines(path, stream, ""), list[str]()
+    while (not head or not head[-1].strip()) and (line := next(lines, "")):
+        head.append(line)
+    first = head[-1].lstrip() if head else ""
     found = next((other for other in (separator, *OTHER_SEPARATORS) if other in first), separator)
     another = f"{path.name}: the header has no {separator!r}: cells are taken to be separated by "
     notes = () if found == separator else (another + OTHER_SEPARATORS[found],)  # the file's name promises another
-    rows = list(_records(path, text, found))
-    if not rows:
+    records = _records(path, chain(head, lines), found)
+    _, names = next(records, (0, None))
+    if names is None:
         raise DataError(f"{path} is empty: only blank lines; a header and rows are needed: check the export")
-    header = [cell.strip() or f"column {place}" for place, cell in enumerate(rows[0][1], 1)]
+    header = [cell.strip() or f"column {place}" for place, cell in enumerate(names, 1)]
     _check_names(str(path), header)
-    for number, (line, cells) in enumerate(rows[1:], 1):
-        if len(cells) != len(header):
-            raise DataError(
-                f"{path}, row {number} (line {line}) has {len(cells)} cells, seen {cells[:3]!r} ...; the header has "
-                f"{len(header)} columns: quote cells that contain {found!r} or line breaks, or fill the row"
-            )
-    columns = {name: [cells[place] for _, cells in rows[1:]] for place, name in enumerate(header)}
-    return Parsed(unmarked(columns), tuple(line for line, _ in rows[1:]), notes)
+    before = 0
+    while (rows := list(islice(records, size))) or not before:
+        for number, (place, cells) in enumerate(rows, before + 1):
+            if len(cells) != len(header):
+                raise DataError(
+                    f"{path}, row {number} (line {place}) has {len(cells)} cells, seen {cells[:3]!r} ...; the header "
+                    f"has {len(header)} columns: quote cells that contain {found!r} or line breaks, or fill the row"
+                )
+        columns = {name: [cells[place] for _, cells in rows] for place, name in enumerate(header)}
+        yield Parsed(unmarked(columns), tuple(place for place, _ in rows), notes)
+        before += len(rows) or 1
 
 
-def _records(path: Path, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _records(path: Path, lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and cells of each record that is not a blank line."""
-    limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    line = 1
-    try:
-        for cells in reader:
-            if cells:
-                yield line, cells
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(
-            f"{path}, line {line}: cannot be split into cells ({error}); quotes must be closed and doubled "
-            f"inside a quoted cell: export the file again with a CSV writer"
-        ) from error
-    finally:
-        csv.field_size_limit(limit)
+    reader, line = csv.reader(lines, delimiter=separator, strict=True), 1
+    while True:
+        limit = csv.field_size_limit(LONGEST_CELL)  # of the whole process, and others may read meanwhile
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise DataError(
+                f"{path}, line {line}: cannot be split into cells ({error}); quotes must be closed and doubled "
+                f"inside a quoted cell: export the file again with a CSV writer"
+            ) from error
+        finally:
+            csv.field_size_limit(limit)
+        if cells is None:
+            return
+        if cells:
+            yield line, cells
+        line = reader.line_num + 1
 
 
-def _json_records(path: Path, content: bytes) -> Parsed:
-    """One object on each line, or in a ``.json`` file a list of objects."""
+def _json_file(path: Path, stream: IO[bytes], _: int | None) -> Iterator[Parsed]:
+    """A list of objects, or one object on each line; whole in any case."""
+    content = stream.read()
     text = decode(path, content)
-    if table_suffix(path) == ".json" and text.lstrip("\ufeff \t\r\n").startswith("["):
-        return _from_records(path, _json(path, text, "whole file"), ())
-    parts = {line: part for line, part in enumerate(text.split("\n"), 1) if part.strip()}
-    records = [_json(path, part, f"row {row} (line {line})") for row, (line, part) in enumerate(parts.items(), 1)]
-    return _from_records(path, records, tuple(parts))
+    if text.lstrip("\ufeff \t\r\n").startswith("["):
+        yield Parsed(record_columns(str(path), _json(path, text, "whole file")))
+    else:
+        yield from _json_lines(path, io.BytesIO(content), None)
+
+
+def _json_lines(path: Path, stream: IO[bytes], size: int | None) -> Iterator[Parsed]:
+    """One object on each line."""
+    parts = ((line, part) for line, part in enumerate(_lines(path, stream, "\n"), 1) if part.strip())
+    before = 0
+    while (piece := list(islice(parts, size))) or not before:
+        records = [
+            _json(path, part.removesuffix("\n"), f"row {row} (line {line})")
+            for row, (line, part) in enumerate(piece, before + 1)
+        ]
+        lines = tuple(line for line, _ in piece)
+        yield Parsed(record_columns(str(path), records, lines, before), lines)
+        before += len(piece) or 1
 
 
 def _json(path: Path, text: str, place: str) -> Any:
@@ -180,31 +258,104 @@ def _json(path: Path, text: str, place: str) -> Any:
         ) from error
 
 
-def _from_records(path: Path, records: list[Any], lines: tuple[int, ...]) -> Parsed:
-    names: dict[str, None] = {}
-    for number, record in enumerate(records, 1):
-        if not isinstance(record, dict):
-            line = f" (line {lines[number - 1]})" if lines else ""
+def record_columns(
+    name: str, records: Sequence[Any], lines: Sequence[int] = (), before: int = 0
+) -> dict[str, list[Any]]:
+    """Columns of plain cells of a list of objects, in the order in which their names are met.
+
+    Raises
+    ------
+    DataError
+        If one is no object; the message names it, counted from the `before` objects that stand before these, with its
+        line where `lines` tells those of all.
+    """
+    names: dict[Any, None] = {}
+    for number, record in enumerate(records, before + 1):
+        if not isinstance(record, Mapping):
+            line = f" (line {lines[number - before - 1]})" if lines else ""
             raise DataError(
-                f"{path}, row {number}{line}: a JSON {type(record).__name__}, seen {str(record)[:40]!r}; "
-                f"each row is "
+                f"{name}, row {number}{line}: a {type(record).__name__}, seen {str(record)[:40]!r}; each row is "
                 f'an object such as {{"output": "...", "score": 4}}: give every value its column name'
             )
         names.update(dict.fromkeys(record))
-    return Parsed({name: [plain_value(record.get(name)) for record in records] for name in names}, lines)
+    return {str(column): [plain_value(record.get(column)) for record in records] for column in names}
 
 
-def _parquet(path: Path, content: bytes) -> Parsed:
-    import pandas
-
+def _parquet(path: Path, stream: IO[bytes], size: int | None) -> Iterator[Parsed]:
     try:
-        frame = pandas.read_parquet(io.BytesIO(content))
+        for frame in _frames(stream, size):
+            yield Parsed(frame_columns(str(path), frame))
     except (OSError, ValueError) as error:
         raise DataError(
             f"{path} cannot be read as Parquet ({error}); a complete Parquet file is needed: write it again, "
             f"for example with DataFrame.to_parquet"
         ) from error
-    return Parsed(frame_columns(str(path), frame))
+
+
+def _frames(stream: IO[bytes], size: int | None) -> Iterator[Any]:
+    if size is None:
+        import pandas
+
+        yield pandas.read_parquet(stream)
+        return
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    file = ParquetFile(stream)
+    yield pyarrow.Table.from_batches([], file.schema_arrow).to_pandas()  # the columns, where there is no row
+    for batch in file.iter_batches(size):
+        yield pyarrow.Table.from_batches([batch]).to_pandas()
+
+
+def _workbook(path: Path, stream: IO[bytes], _: int | None) -> Iterator[Parsed]:
+    """The first sheet: the header is its first row that is not blank, formulas are their stored values."""
+    content = stream.read()
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise NeedsError(
+            f"{path}: .xlsx is read by openpyxl, which is not here: pip install 'metricsmith[excel]'"
+        ) from error
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on forms and styles that openpyxl does not know, which are no cells
+            book, plain = (openpyxl.load_workbook(io.BytesIO(content), data_only=only) for only in (True, False))
+        sheet = book.worksheets[0]
+    except (zipfile.BadZipFile, KeyError, ValueError, IndexError, OSError) as error:
+        raise DataError(
+            f"{path} cannot be read as an Excel workbook ({error}); an .xlsx file with a sheet and without a password "
+            f"is needed: save it again, or export the sheet as CSV"
+        ) from error
+    notes = [] if len(book.worksheets) == 1 else [f"{path.name}: the first of {len(book.worksheets)} sheets is read, "
+                                                  f"{sheet.title!r}"]  # fmt: skip
+    rows = {number: list(map(_stored, cells)) for number, cells in enumerate(sheet.iter_rows(values_only=True), 1)}
+    filled = {number: cells for number, cells in rows.items() if not all(map(is_blank, cells))}
+    if not filled:
+        raise DataError(f"{path} is empty: the sheet {sheet.title!r} has no filled cell; a header and rows are needed")
+    first, *numbers = filled
+    columns: dict[str, list[Any]] = {}
+    for place, head in enumerate(filled[first]):
+        cells = [filled[number][place] for number in numbers]
+        if is_blank(head) and all(map(is_blank, cells)):
+            continue
+        name = cell_text(head).strip() or f"column {place + 1}"
+        _check_names(str(path), [*columns, name])
+        columns[name] = cells
+        formulas = (plain.worksheets[0].cell(number, place + 1).data_type == "f" for number in numbers)
+        unknown = sum(formula and is_blank(cell) for formula, cell in zip(formulas, cells, strict=True))
+        if unknown:
+            notes.append(
+                f"column {name!r}: {unknown} formulas have no stored value and are blank: open the file in a "
+                f"spreadsheet and save it"
+            )
+    yield Parsed(columns, tuple(numbers), tuple(notes))
+
+
+def _stored(value: Any) -> Any:
+    """A cell of a sheet as a plain cell; a date without a time is written as a date."""
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        value = value.date()
+    return plain_value(value)
 
 
 def _check_names(name: str, columns: list[str]) -> None:
@@ -216,11 +367,13 @@ def _check_names(name: str, columns: list[str]) -> None:
         )
 
 
-SUFFIXES: dict[str, Callable[[Path, bytes], Parsed]] = {
+SUFFIXES: dict[str, Callable[[Path, IO[bytes], int | None], Iterator[Parsed]]] = {
     ".csv": partial(_separated, separator=","),
     ".tsv": partial(_separated, separator="\t"),
-    ".jsonl": _json_records,
-    ".ndjson": _json_records,
-    ".json": _json_records,
+    ".jsonl": _json_lines,
+    ".ndjson": _json_lines,
+    ".json": _json_file,
     ".parquet": _parquet,
+    ".xlsx": _workbook,
 }
+"""For each ending, a reader of the rows some at a time, or all at once."""

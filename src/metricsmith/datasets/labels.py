@@ -14,7 +14,7 @@ from metricsmith.datasets.sources import RawTable
 from metricsmith.datasets.splits import connected_parts, instructions, long_output
 from metricsmith.errors import DataError
 
-__all__ = ["Labels", "label_rows"]
+__all__ = ["Labels", "check_filled", "label_rows", "usable_labels"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Labels:
     Parameters
     ----------
     ids : tuple of str, shape (n rows,)
-        Unique.
+        Those of the table as they stand there, also where one repeats; numbers of rows where it has none.
     groups : tuple of str, shape (n rows,)
         Rows of one group share a source, an id, an input or a long output, directly or over other rows, and never
         sit on both sides of a split.
@@ -35,6 +35,9 @@ class Labels:
         same; it is the group column where there is no other.
     notes : tuple of str
         How ids and groups came about, where no one named them.
+    items : tuple of str, shape (n rows,)
+        The ids where they repeat, blank where one joins nothing since it stands on outputs of different inputs; empty
+        where no id repeats.
     """
 
     ids: tuple[str, ...]
@@ -42,12 +45,14 @@ class Labels:
     sources: tuple[str, ...]
     columns: Columns
     notes: tuple[str, ...]
+    items: tuple[str, ...] = ()
 
 
 def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels:
     """Give every row an id and a group.
 
-    The id is the named column; else the guessed one if its values are unique; else the row number.
+    The id is the named column, else the guessed one, else the row number. Rows with the same id are about the same (an
+    output and its raters, or a source and its systems), unless their inputs differ: such an id joins nothing.
     Groups are the connected parts of the rows that share a cell of the group column (named, or guessed if it has
     several values of which one repeats), an id, an input, or an output of eight words or more. An id or input
     shared by more than a third of the outputs is an instruction and joins nothing; instead of an input that is one,
@@ -65,24 +70,25 @@ def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels
     Raises
     ------
     DataError
-        If a named id column has a blank cell, or a duplicate one though no column says who rated, or a named group
-        column a blank one.
+        If a named id or group column has a blank cell.
     """
-    columns, ids, items, id_notes = _ids(raw, columns)
+    columns, ids, items, id_notes = _ids(raw, columns, inputs)
     if columns.group is not None and "group" not in columns.guessed:
-        _check_filled(raw, columns.group, "group")
-    columns, group_notes = _usable(raw, columns, "group")
-    columns, people_notes = _usable(raw, columns, "system", "rater")
+        check_filled(raw, columns.group, "group")
+    columns, group_notes = usable_labels(raw, columns, "group")
+    columns, people_notes = usable_labels(raw, columns, "system", "rater")
     shared = _Shared.of(raw, columns, items, inputs)
     columns, shared_notes = shared.instead(raw, columns)
+    useless = items == ids and bool(shared.told["id"] or not any(ids))
+    if "id" in columns.guessed and useless and not _repeats(shared.items):
+        columns, ids, items = columns.without("id"), _row_numbers(raw), ()
+        id_notes = (f"{id_notes[0]}: row numbers are the ids", *id_notes[1:])
+    ids = tuple(own or f"row {number}" for own, number in zip(ids, raw.numbers, strict=True))
     groups, sources, part_notes = shared.groups(raw, columns, ids)
-    if items and not _repeats(shared.items):
-        columns = columns.without("id")
-    elif items and columns.group is None:
+    if items and _repeats(shared.items) and columns.group is None:
         columns = replace(columns, group=columns.id, guessed=columns.guessed | {"group"})
-    return Labels(
-        ids, groups, sources, columns, (*id_notes, *group_notes, *shared_notes, *part_notes, *people_notes)
-    )  # fmt: skip
+    notes = (*id_notes, *group_notes, *shared_notes, *part_notes, *people_notes)
+    return Labels(ids, groups, sources, columns, notes, items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +151,8 @@ class _Shared:
         """Every row's group and source, and a note on how groups came about where no column says so."""
         names = {text: f"input {place}" for place, text in enumerate(dict.fromkeys(filter(None, self.inputs)), 1)}
         again = {text for text, count in Counter(self.inputs).items() if text and count > 1}
-        alone = [f"row {own}" for own in ids] if _repeats(self.items) else ids  # a row number may be an id as well
+        # A row number may be an id as well, and an id that joins nothing may stand twice.
+        alone = [item or f"row {n}" for item, n in zip(self.items, raw.numbers, strict=True)] if _repeats(ids) else ids
         by_input = [names[text] if text in again else own for text, own in zip(self.inputs, alone, strict=True)]
         sources = tuple(by_input)
         if columns.group is not None:
@@ -175,7 +182,7 @@ class _Shared:
         return (f"no group column: rows with {' or '.join(by)} form a group ({parts} groups)",)
 
 
-def _usable(raw: RawTable, columns: Columns, *roles: str) -> tuple[Columns, tuple[str, ...]]:
+def usable_labels(raw: RawTable, columns: Columns, *roles: str) -> tuple[Columns, tuple[str, ...]]:
     """The columns without a guessed one of `roles` that has one value, or another in every row; notes on that.
 
     A group column with blank cells is not used either: it says nothing about these rows.
@@ -194,22 +201,36 @@ def _usable(raw: RawTable, columns: Columns, *roles: str) -> tuple[Columns, tupl
     return columns, tuple(notes)
 
 
-def _ids(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Columns, ids, the cells of an id column that repeats (it names the outputs that rows rate), and notes."""
-    numbers = tuple(str(number) for number in raw.numbers)
+def _ids(
+    raw: RawTable, columns: Columns, inputs: Sequence[str]
+) -> tuple[Columns, tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Columns, ids, the cells of an id column that repeats (empty where an id joins nothing), and notes."""
     if columns.id is None:
-        return columns, numbers, (), ("no id column: row numbers are the ids",)
-    ids = raw.texts(columns.id)
-    unique = all(ids) and len(set(ids)) == len(ids)
+        return columns, _row_numbers(raw), (), ("no id column: row numbers are the ids",)
+    cells = raw.texts(columns.id)
     if "id" not in columns.guessed:
-        _check_filled(raw, columns.id, "id")
-        if columns.rater is None:
-            _check_unique(raw, columns.id, ids)
-    if unique:
-        return columns, ids, (), ()
-    why = f"has {len(set(ids))} values over {len(ids)} rows" if all(ids) else "has blank cells"
-    word = "guessed id" if "id" in columns.guessed else "id"
-    return columns, numbers, ids, (f"the {word} column {columns.id!r} {why}: row numbers are the ids",)
+        check_filled(raw, columns.id, "id")
+    if all(cells) and not _repeats(cells):
+        return columns, cells, (), ()
+    why = f"has {len(set(cells))} values over {len(cells)} rows" if all(cells) else "has blank cells"
+    notes = [f"the {'guessed id' if 'id' in columns.guessed else 'id'} column {columns.id!r} {why}"]
+    asked: dict[str, dict[str, int]] = {}
+    for index, (cell, text) in enumerate(zip(cells, inputs, strict=True)):
+        if cell and text.strip():
+            asked.setdefault(cell, {}).setdefault(" ".join(text.split()), raw.numbers[index])
+    apart = {cell: rows for cell, rows in asked.items() if len(rows) > 1}
+    if apart:
+        shown = [f"{cell[:40]!r} (rows {', '.join(map(str, [*rows.values()][:4]))})" for cell, rows in apart.items()]
+        more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
+        notes.append(
+            f"ids of {columns.id!r} that stand on outputs of different inputs join no rows: {', '.join(shown[:5])}"
+            f"{more}; correct them, or name the column with group=... (--group) if its rows belong together"
+        )
+    return columns, cells, tuple("" if cell in apart else cell for cell in cells), tuple(notes)
+
+
+def _row_numbers(raw: RawTable) -> tuple[str, ...]:
+    return tuple(map(str, raw.numbers))
 
 
 def _repeats(values: Sequence[str | None]) -> bool:
@@ -217,22 +238,11 @@ def _repeats(values: Sequence[str | None]) -> bool:
     return len(set(known)) < len(known)
 
 
-def _check_filled(raw: RawTable, column: str, role: str) -> None:
+def check_filled(raw: RawTable, column: str, role: str) -> None:
+    """Refuse a named column with a blank cell."""
     values = raw.texts(column)
     if not all(values):
         raise DataError(
             f"{raw.place(values.index(''), column)}: the {role} is blank ({values.count('')} such rows); every row "
             f"needs one in a column named with {role}=... (--{role}): fill it in, or do not name the column"
         )
-
-
-def _check_unique(raw: RawTable, column: str, ids: tuple[str, ...]) -> None:
-    first: dict[str, int] = {}
-    for index, value in enumerate(ids):
-        if value in first:
-            raise DataError(
-                f"{raw.place(index, column)}: the id {value[:60]!r} stands already in row "
-                f"{raw.numbers[first[value]]} ({len(set(ids))} values over {len(ids)} rows); ids named with id=... "
-                f"(--id) must be unique: name another column, or give this one as the group"
-            )
-        first[value] = index

@@ -42,7 +42,7 @@ CORRECT_THE_CELL = (
     "scores are numbers, or blank cells: correct the cell, or choose other columns with metrics=... or target=... "
     "(--metric, --target)"
 )
-JUDGED = "raw"  # the column of a judge's own numbers
+JUDGED, JUDGE = "raw", "metric"  # the columns of a judge's own numbers and of its name
 BY_JUDGE = {JUDGED, "score", "half_width", "kept"}  # columns that `metricsmith mqm` writes
 
 
@@ -89,7 +89,7 @@ def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] 
         A table with columns of systems, segments (`ROLES`) and numbers; a ``.seg.score`` file; or a folder of these.
     names : sequence of str
         Which metrics; by default all. In a table these are the columns of numbers that are no labels. Of a judge's own
-        file it is ``raw``, which then has the name of the file.
+        file it is ``raw``, which then has the name in its column ``metric``, or that of the file where there is none.
     but : collection of str
         Columns that are no metrics.
 
@@ -115,8 +115,10 @@ def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] 
         )
     table = _from_table(raw, tuple(dict.fromkeys(found)), rated=False)
     if found == [JUDGED] and not names:
-        stem = path.name.removesuffix(".gz").rpartition(".")[0]
-        table = replace(table, columns={stem: table.columns[JUDGED]})
+        named = set(raw.texts(JUDGE)) if JUDGE in raw.columns else set()
+        name = named.pop() if len(named) == 1 else ""
+        name = name or path.name.removesuffix(".gz").rpartition(".")[0]
+        table = replace(table, columns={name: table.columns[JUDGED]})
     return table
 
 

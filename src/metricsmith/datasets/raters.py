@@ -120,9 +120,9 @@ def average_raters(
     """Average the ratings of each output over the people who gave them, where a column says who did.
 
     An output is a source (its input and its cell in the group column), a system if the table names systems, and the
-    output's text. An id column that repeats tells outputs apart too, if no id stands with two inputs; without output
-    texts it must. Outputs of two systems are never one output, even if they are equal. A rater who rated an output
-    twice counts once, with the mean of both.
+    output's text. An id column that repeats tells outputs apart too, but for an id that stands with two inputs;
+    without output texts it must. Outputs of two systems are never one output, even if they are equal. A rater who
+    rated an output twice counts once, with the mean of both.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def average_raters(
     labels = replace(labels, columns=columns)
     if columns.rater is None or columns.target is None:
         return Outputs(raw, labels, ratings, dict(scores), scale, notes=nameless)
-    rows = _rows_by_output(raw, columns, inputs)
+    rows = _rows_by_output(raw, labels, inputs)
     by_output, twice = _by_rater(raw, columns.rater, ratings, rows)
     people = People(tuple(by_output), average, effects)
     notes = [
@@ -181,7 +181,7 @@ def average_raters(
     merged, differing = _merged_scores(scores, rows)
     first = [places[0] for places in rows]
     return Outputs(
-        raw.take(first), _of_outputs(raw, labels, first), values, merged, own_scale, people,
+        raw.take(first), _of_outputs(labels, first), values, merged, own_scale, people,
         (*notes, *scale_notes, *differing, *_texts_apart(raw, columns, rows)),
     )  # fmt: skip
 
@@ -203,34 +203,30 @@ def _rater_column(raw: RawTable, columns: Columns, ratings: FloatArray) -> tuple
     )
 
 
-def _of_outputs(raw: RawTable, labels: Labels, first: Sequence[int]) -> Labels:
+def _of_outputs(labels: Labels, first: Sequence[int]) -> Labels:
     """The labels of the rows in which outputs stand first; an id that only raters repeated is the output's own."""
-    ids, notes = tuple(labels.ids[index] for index in first), labels.notes
-    column = labels.columns.id
-    if column is not None:
-        every = raw.texts(column)
-        named = tuple(every[index] for index in first)
-        if all(named) and len(set(named)) == len(named) and len(set(every)) < len(every):
-            notes = tuple(note for note in notes if not note.endswith("row numbers are the ids"))
-            ids, notes = named, (*notes, f"the ids of {column!r} are those of the outputs")
-    groups, sources = ([values[index] for index in first] for values in (labels.groups, labels.sources))
-    return replace(labels, ids=ids, groups=tuple(groups), sources=tuple(sources), notes=notes)
+    ids, groups, sources = (tuple(own[i] for i in first) for own in (labels.ids, labels.groups, labels.sources))
+    notes, repeats = labels.notes, f"column {labels.columns.id!r} has {len(set(labels.ids))} values over"
+    if len(set(ids)) == len(first):
+        notes = tuple(note for note in notes if repeats not in note)
+        notes += (f"the ids of {labels.columns.id!r} are those of the outputs",) if notes != labels.notes else ()
+    return replace(labels, ids=ids, groups=groups, sources=sources, notes=notes)
 
 
-def _rows_by_output(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> list[list[int]]:
+def _rows_by_output(raw: RawTable, labels: Labels, inputs: Sequence[str]) -> list[list[int]]:
     """The rows of each output, in the order of the first ones."""
+    columns = labels.columns
     texts = {name: raw.texts(name) for name in columns.used()}
     group = columns.group if columns.group != columns.id else None
-    key = [name for name in (group, columns.system, columns.output) if name is not None]
-    if columns.id is not None:
-        places = dict[str, set[str]]()
-        for one, text in zip(texts[columns.id], inputs, strict=True):
-            places.setdefault(one, set()).add(text)
-        tells = len(places) < len(raw) and all(len(found) == 1 for found in places.values())
-        key += [columns.id] if tells or columns.output is None else []
+    key = [texts[name] for name in (group, columns.system, columns.output) if name is not None]
+    if columns.output is None and columns.id is not None:
+        rows = (f"row {number}" for number in raw.numbers)
+        key.append(tuple(item or own for item, own in zip(labels.items or labels.ids, rows, strict=True)))
+    elif labels.items:
+        key.append(labels.items)
     found: dict[tuple[str, ...], list[int]] = {}
-    for index, text in enumerate(inputs):
-        found.setdefault((text, *(texts[name][index] for name in key)), []).append(index)
+    for index, own in enumerate(zip(inputs, *key, strict=True)):
+        found.setdefault(own, []).append(index)
     return list(found.values())
 
 

@@ -1,82 +1,32 @@
-"""Cells of a rating column -> numbers and a scale: numbers, booleans, stars and thumbs words."""
+"""A rating column -> numbers and a scale."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.datasets.cells import cell_text, value_or
+from metricsmith.datasets.rating_forms import RatingForm, is_word
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
 from metricsmith.records import Scale
 
-__all__ = ["as_scale", "check_rated", "infer_scale", "is_word", "parse_rating", "read_ratings", "takes_words"]
+__all__ = ["as_scale", "check_rated", "infer_scale", "read_ratings", "seen_scale", "takes_words"]
 
 LARGEST = 1e15  # beyond it, floats do not tell whole numbers apart, and squares end in infinity before long
-
-# Compared in lower case, with "_" and "-" as spaces and without skin tones.
-_MISSING = frozenset({
-    "", "nan", "null", "none", "n/a", "na", "<na>", "#n/a", "-", "?", "unrated", "not rated",
-})  # fmt: skip
-_POSITIVE = frozenset({
-    "up", "thumbs up", "thumb up", "thumbsup", "upvote", "yes", "y", "true", "good", "like", "liked",
-    "positive", "pass", "passed", "accept", "accepted", "correct", "right", "helpful", "success", "👍",
-    "✅", "✔", "✓",
-})  # fmt: skip
-_NEGATIVE = frozenset({
-    "down", "thumbs down", "thumb down", "thumbsdown", "downvote", "no", "n", "false", "bad", "dislike",
-    "disliked", "negative", "fail", "failed", "reject", "rejected", "incorrect", "wrong", "unhelpful",
-    "failure", "👎", "❌", "✘", "✗",
-})  # fmt: skip
-_STARS = re.compile(r"(\d+(?:\.\d+)?) stars?|([★⭐]+)☆*")
-# Skin tones and the marker that asks for the coloured form of an emoji change nothing in the meaning.
-_EMOJI_FORM = re.compile("[\U0001f3fb-\U0001f3ff\ufe0f]")
 
 # Low, high, and the number that the largest rating must exceed for the scale to be believed: scales from 0
 # are told apart by their top, or three-point ratings 0, 1, 2 would be read as very bad ones out of ten.
 _COMMON = ((0, 1, -1), (1, 5, 0), (1, 7, 0), (1, 10, 0), (0, 10, 5), (0, 100, 50))
 
 
-def parse_rating(cell: Any) -> float:
-    """The number that a rating cell stands for.
-
-    Parameters
-    ----------
-    cell : None, bool, int, float or str
-        A number, a number in text form, a boolean, stars (``4 stars``, ``★★★★☆``), or a word or emoji
-        for thumbs up (1) or down (0): up, yes, good, like, true, pass, correct, 👍 and their opposites,
-        in any case.
-
-    Returns
-    -------
-    float
-        NaN for a missing rating: blank, NaN, null, none, n/a, ``-`` or ``?``.
-
-    Raises
-    ------
-    ValueError
-        If the cell is none of these or infinite.
-
-    Examples
-    --------
-    >>> parse_rating("4.5"), parse_rating("Thumbs up"), parse_rating("👎"), parse_rating("3 stars")
-    (4.5, 1.0, 0.0, 3.0)
-    """
-    text = _normal(cell)
-    if text in _MISSING:
-        return math.nan
-    number = float(cell) if isinstance(cell, bool | int | float) else _number(text)
-    if math.isinf(number):
-        raise ValueError("an infinite rating")
-    return number
-
-
-def read_ratings(raw: RawTable, column: str, scale: Scale | None = None) -> NDArray[np.float64]:
+def read_ratings(
+    raw: RawTable, column: str, scale: Scale | None = None, form: RatingForm | None = None
+) -> NDArray[np.float64]:
     """Every row's rating, NaN where there is none.
 
     Words (thumbs, yes and no) become 1 and 0. Beside words, numbers must be 0 or 1.
@@ -89,6 +39,8 @@ def read_ratings(raw: RawTable, column: str, scale: Scale | None = None) -> NDAr
         The rating column.
     scale : Scale, optional
         If given, ratings must lie on it.
+    form : RatingForm, optional
+        By default that of the column.
 
     Raises
     ------
@@ -96,23 +48,19 @@ def read_ratings(raw: RawTable, column: str, scale: Scale | None = None) -> NDAr
         If a cell is no rating or more than 1e15 in size, words and other numbers are mixed, a rating is off the given
         scale, or one is a word and the scale is not 0 to 1; it names file, row and column.
     """
-    cells = raw.columns[column]
+    cells, form = raw.columns[column], form or RatingForm.of(raw, column)
     ratings = np.full(len(cells), math.nan)
     for index, cell in enumerate(cells):
         try:
-            ratings[index] = parse_rating(cell)
+            ratings[index] = form.parse(cell)
         except ValueError as error:
-            raise DataError(
-                f"{raw.place(index, column)}: {cell_text(cell)[:60]!r} is not a rating; allowed are finite numbers, "
-                f"true/false, stars and thumbs words (up/down, yes/no, good/bad, 👍/👎), or nothing: correct the cell "
-                f"or empty it"
-            ) from error
+            raise DataError(_no_rating(raw.place(index, column), cell_text(cell)[:60], str(error))) from error
         if abs(ratings[index]) > LARGEST:
             raise DataError(
                 f"{raw.place(index, column)}: the rating {ratings[index]:g} is too large to reckon with; allowed are "
                 f"numbers from {-LARGEST:g} to {LARGEST:g}: correct the cell, empty it, or give ratings in other units"
             )
-        if scale is not None and not takes_words(scale) and is_word(cell):
+        if scale is not None and not form.levels and not takes_words(scale) and is_word(cell):
             raise DataError(
                 f"{raw.place(index, column)}: {cell_text(cell)!r} is a verdict (good is 1, bad is 0), and the ratings "
                 f"are numbers from {scale}: give the number, or empty the cell"
@@ -123,13 +71,18 @@ def read_ratings(raw: RawTable, column: str, scale: Scale | None = None) -> NDAr
                 f"must be {scale.low:g} or more and {scale.high:g} or less: correct it, or give the scale that was "
                 f"used"
             )
-    _check_mixture(raw, column, cells, ratings)
+    if not form.levels:
+        _check_mixture(raw, column, cells, ratings)
     return ratings
 
 
-def is_word(cell: Any) -> bool:
-    """True for a boolean and a word or emoji for thumbs up or down, which stand for 1 and 0."""
-    return isinstance(cell, bool) or _spaced(_normal(cell)) in _POSITIVE | _NEGATIVE
+def _no_rating(place: str, text: str, why: str) -> str:
+    told = "" if why.startswith("could not convert") or "is not a number" in why else f": {why}"
+    return (
+        f"{place}: {text!r} is not a rating{told}; allowed are finite numbers, shares (2/5, 40%), true/false, stars "
+        f"and thumbs words (up/down, yes/no, good/bad, 👍/👎), words named from worst to best with levels=... "
+        f"(--levels), or nothing: correct the cell or empty it"
+    )
 
 
 def takes_words(scale: Scale) -> bool:
@@ -172,6 +125,40 @@ def infer_scale(ratings: Sequence[float] | NDArray[np.float64]) -> Scale:
     return Scale(low, high, step) if low < high else Scale(low - 1, high + 1, step)
 
 
+def seen_scale(
+    raw: RawTable, column: str, form: RatingForm, ratings: NDArray[np.float64]
+) -> tuple[Scale, tuple[str, ...]]:
+    """The scale that the ratings of a column seem to be on, and lines on it.
+
+    That of the levels; of shares from 0, or from 1 where the whole is ten or less and none is below 1, to the whole;
+    else `infer_scale`, and a few ratings that alone stretch it are warned of: at most 2 % (or one), farther from the
+    others than these are from one another, without which the scale is a common one and at most half as wide. Counts and
+    penalties, whose others are on no common scale, have honest outliers.
+    """
+    known, inferred, warned = ratings[~np.isnan(ratings)], infer_scale(ratings), list[str]()
+    whole = 100.0 if form.unit == "%" else float(form.unit[1:] or "nan")
+    if form.levels:
+        inferred = Scale(1.0, float(len(form.levels)), 1.0)
+    elif known.min() >= 0 and known.max() <= whole:
+        inferred = Scale(float(1 < whole <= 10 and known.min() >= 1), whole, inferred.step)
+    elif len(np.unique(known)) > 2:
+        order = np.argsort(ratings)[: known.size]
+        gaps = np.diff(ratings[order])
+        few, rest = sorted((order[: gaps.argmax() + 1], order[gaps.argmax() + 1 :]), key=len)
+        others = infer_scale(ratings[rest])
+        apart = 0 < np.ptp(ratings[rest]) <= gaps.max() and 2 * others.width <= inferred.width
+        usual = any((others.low, others.high) == ends[:2] for ends in _COMMON)
+        if usual and apart and len(few) <= max(1, known.size // 50):
+            told = [f"{raw.place(index, column)}: the rating {ratings[index]:g}" for index in sorted(few.tolist())[:3]]
+            warned.append(
+                f"warning: {'; '.join(told)} stretches the scale to {inferred}, the others lie on {others}: correct "
+                f"or empty the cell, or give the scale with scale=... (--scale)"
+            )
+    step = "continuous" if inferred.step is None else f"step {inferred.step:g}"
+    run = f"ratings run from {known.min():g} to {known.max():g}"
+    return inferred, (f"rating scale inferred: {inferred}, {step} ({run}; give another with scale=...)", *warned)
+
+
 def check_rated(raw: RawTable, column: str | None, ratings: NDArray[np.float64], min_rated: int) -> tuple[str, ...]:
     """A line on rows without a rating; with `min_rated`, an error where too few have one or all have the same."""
     known = ratings[~np.isnan(ratings)]
@@ -194,43 +181,25 @@ def check_rated(raw: RawTable, column: str | None, ratings: NDArray[np.float64],
     )
 
 
-def as_scale(scale: Scale | str) -> Scale:
-    """A `Scale` from itself or from text ``LOW:HIGH`` or ``LOW:HIGH:STEP``.
+def as_scale(scale: Scale | str | Mapping[str, Any]) -> Scale:
+    """A `Scale` from itself, from text ``LOW:HIGH`` or ``LOW:HIGH:STEP``, or from its fields as a mapping.
 
     Raises
     ------
     OptionError
-        If the text has another form, or the ends are not finite with low below high.
+        If it is none of these, or the ends are not finite with low below high.
     """
     if isinstance(scale, Scale):
         return scale
-    numbers: list[float] = value_or(lambda text: list(map(float, text.split(":"))), scale, [])
+    if isinstance(scale, Mapping):
+        return Scale(**scale)
+    numbers: list[float] = value_or(lambda text: list(map(float, str(text).split(":"))), scale, [])
     if len(numbers) not in (2, 3):
         raise OptionError(
             f"scale {scale!r} is not of the form LOW:HIGH or LOW:HIGH:STEP; allowed are numbers such as 1:5:1 or "
-            f"0:100: write the scale that the raters saw"
+            f"0:100, or a Scale: write the scale that the raters saw"
         )
     return Scale(numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else None)
-
-
-def _normal(cell: Any) -> str:
-    return " ".join(_EMOJI_FORM.sub("", cell_text(cell)).lower().split())
-
-
-def _spaced(text: str) -> str:
-    return text.replace("_", " ").replace("-", " ").strip()
-
-
-def _number(text: str) -> float:
-    word = _spaced(text)
-    if word in _POSITIVE or word in _NEGATIVE:
-        return float(word in _POSITIVE)
-    stars = _STARS.fullmatch(word)
-    if stars:
-        return float(stars[1]) if stars[1] else float(len(stars[2]))
-    if "_" in text:
-        raise ValueError(f"{text!r} is not a number")
-    return float(text)
 
 
 def _check_mixture(raw: RawTable, column: str, cells: Sequence[Any], ratings: NDArray[np.float64]) -> None:

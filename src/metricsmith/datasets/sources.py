@@ -1,4 +1,4 @@
-"""A file, a data frame, a Hugging Face data set or a hub id -> one `RawTable`, and those of its rows that are wanted.
+"""A file, a data frame, a data set, a hub id, dicts or rows -> one `RawTable`, and those of its rows that are wanted.
 
 Conditions on rows are ``COL=VALUE`` and ``COL!=VALUE``.
 """
@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from metricsmith.datasets.cells import cell_number, cell_text
-from metricsmith.datasets.formats import Parsed, frame_columns, parse_file, table_suffix
+import dspy
+
+from metricsmith.datasets.cells import cell_number, cell_text, is_blank, plain_value
+from metricsmith.datasets.formats import Parsed, frame_columns, parse_file, record_columns, table_suffix
 from metricsmith.errors import DataError, ModelFailure, OptionError, nearest
 from metricsmith.metric import content_hash
 
@@ -30,7 +32,7 @@ class RawTable:
     Parameters
     ----------
     name : str
-        The path or hub id as given, or ``the data frame``; errors begin with it.
+        The path or hub id as given, or ``the data frame``, ``the list`` and so on; errors begin with it.
     columns : dict of str to list
         Cells by column, all lists of one length.
     numbers : tuple of int
@@ -82,6 +84,17 @@ class RawTable:
         """The texts of a column's cells, without white space at the ends."""
         return tuple(cell_text(cell).strip() for cell in self.columns[column])
 
+    def blocks(self, names: Sequence[str]) -> list[str]:
+        """Each row's texts in these columns: one column as it is, several as labelled blocks without blank cells."""
+        if len(names) == 1:
+            return [cell_text(cell) for cell in self.columns[names[0]]]
+        return [
+            "\n\n".join(
+                f"{name}: {cell_text(cell)}" for name, cell in zip(names, cells, strict=True) if not is_blank(cell)
+            )
+            for cells in zip(*map(self.columns.__getitem__, names), strict=True)
+        ] or [""] * len(self)
+
     def take(self, indices: Sequence[int]) -> RawTable:
         """The rows at `indices`, in that order."""
         return replace(
@@ -97,9 +110,10 @@ def open_source(source: Any) -> RawTable:
 
     Parameters
     ----------
-    source : path, pandas.DataFrame, datasets.Dataset, hub id or RawTable
+    source : path, hub id, pandas.DataFrame, datasets.Dataset, list, dict of lists or RawTable
         A text ``owner/name`` that is no path is a hub id. A data set with several splits is read from
-        its ``train`` split, which is noted. A `RawTable` stays as it is.
+        its ``train`` split, which is noted. A list holds dicts or `dspy.Example` rows; scores that a row has under
+        ``columns`` are columns as any other. A `RawTable` stays as it is.
 
     Raises
     ------
@@ -116,6 +130,31 @@ def open_source(source: Any) -> RawTable:
         content = read_bytes(path)
         return _table(str(path), parse_file(path, content), hashlib.sha256(content).hexdigest()[:16])
     return _from_object("the data frame" if _is_frame(source) else "the data set", source)
+
+
+def _in_memory(source: Any) -> tuple[str, dict[str, list[Any]]] | None:
+    """Name and columns of a list of dicts or rows, or of a dict of lists; None for anything else."""
+    if isinstance(source, list | tuple):
+        return "the list", record_columns("the list", [_fields(row) for row in source])
+    if not isinstance(source, Mapping):
+        return None
+    columns = {str(name): plain_value(cells) for name, cells in source.items()}
+    lengths = {name: len(cells) if isinstance(cells, list) else None for name, cells in columns.items()}
+    if None in lengths.values() or len(set(lengths.values())) > 1:
+        seen = ", ".join(f"{name}: {'no list' if n is None else n}" for name, n in list(lengths.items())[:8])
+        raise DataError(
+            f"the dict is no table, seen {seen}; a dict holds a list of cells for each column, all of one "
+            "length: write [row] for one row, or pandas.DataFrame(...) for anything else"
+        )
+    return "the dict", columns
+
+
+def _fields(row: Any) -> Any:
+    """The fields of a `dspy.Example`, those under ``columns`` among them; anything else as it is."""
+    if not isinstance(row, dspy.Example):
+        return row
+    fields = row.toDict()
+    return {**fields.pop("columns"), **fields} if isinstance(fields.get("columns"), Mapping) else fields
 
 
 def load_hub(name: str, load: Callable[[str], Any] | None = None) -> RawTable:
@@ -183,17 +222,22 @@ def read_bytes(path: Path) -> bytes:
 
 def _from_object(name: str, source: Any) -> RawTable:
     frame, notes = _one_split(name, source)
-    if not _is_frame(frame):
-        if not hasattr(frame, "to_pandas"):
-            raise DataError(
-                f"{name}: a {type(frame).__name__} cannot be read as a table; allowed are a path, a hub id, a "
-                f"pandas DataFrame and a datasets.Dataset: wrap rows in pandas.DataFrame(rows)"
-            )
-        frame = frame.to_pandas()
-    columns = frame_columns(name, frame)
-    if not len(frame) or not columns:
+    if (known := _in_memory(frame)) is not None:
+        name, columns = known
+    else:
+        if not _is_frame(frame):
+            if not hasattr(frame, "to_pandas"):
+                raise DataError(
+                    f"{name}: a {type(frame).__name__} cannot be read as a table; allowed are a path, a hub id, a list "
+                    f"of dicts or rows, a dict of lists, a pandas DataFrame and a datasets.Dataset: write list(...) or "
+                    f"pandas.DataFrame(...)"
+                )
+            frame = frame.to_pandas()
+        columns = frame_columns(name, frame)
+    rows = len(next(iter(columns.values()), ()))
+    if not rows:
         raise DataError(
-            f"{name} is empty: seen {len(frame)} rows and {len(columns)} columns; at least one row is "
+            f"{name} is empty: seen {rows} rows and {len(columns)} columns; at least one row is "
             f"needed: check how it was made"
         )
     checksum = content_hash({column: [repr(cell) for cell in cells] for column, cells in columns.items()})

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import dspy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +15,7 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
 
 __all__ = [
-    "LONG_OUTPUT", "Split", "connected_parts", "content_order", "effective_groups", "folds", "holdout",
+    "LONG_OUTPUT", "Split", "connected_parts", "content_order", "effective_groups", "folds", "group_of", "holdout",
     "instructions", "long_output",
 ]  # fmt: skip
 
@@ -30,6 +31,13 @@ class Split:
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]
+
+
+def group_of(row: dspy.Example, number: int) -> str:
+    """The row's group, or else its input, or else the row itself, whose place is `number`."""
+    if row.get("group") is not None:
+        return str(row["group"])
+    return f"input {content_hash(row['input'])}" if row.get("input") else f"row {number}"
 
 
 def effective_groups(groups: Sequence[str], texts: Sequence[Hashable] | None = None) -> NDArray[np.intp]:

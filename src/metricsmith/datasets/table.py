@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.datasets.cells import cell_text, is_blank, reference_list
-from metricsmith.datasets.columns import Columns, guess_notes, need_column, resolve_columns
-from metricsmith.datasets.conversations import render_conversations
+from metricsmith.datasets.columns import Columns, guess_notes, need_column, normal_name, resolve_columns
+from metricsmith.datasets.conversations import ends_with_output, is_messages, render_conversations, split_messages
 from metricsmith.datasets.labels import Labels, label_rows
 from metricsmith.datasets.raters import People, RaterEffects, average_raters, check_averaging
-from metricsmith.datasets.ratings import as_scale, check_rated, infer_scale, read_ratings
+from metricsmith.datasets.rating_forms import RatingForm, as_levels
+from metricsmith.datasets.ratings import as_scale, check_rated, infer_scale, read_ratings, seen_scale
 from metricsmith.datasets.score_columns import ScoreColumns, match_columns, read_numbers
 from metricsmith.datasets.sources import RawTable, filter_rows, open_source
 from metricsmith.errors import DataError, OptionError
@@ -29,7 +30,7 @@ from metricsmith.stats.ceiling import Averaging, RaterCeiling
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Table", "as_names", "check_outputs", "closed_inputs", "read_table", "table_rows", "without_replies"]
 
 # Names that a row already gives to something else, so that no rating can stand under them.
 _RESERVED = frozenset(
@@ -156,25 +157,27 @@ def read_table(
     prior_columns: str | Sequence[str] = (),
     raters: Averaging = "mean",
     rater_effects: RaterEffects = "none",
+    levels: str | Sequence[str] = (),
     scale: Scale | str | None = None,
     higher_is_better: bool | None = None,
     min_rated: int = 8,
     require_target: bool = True,
+    usual: Mapping[str, str] | None = None,
 ) -> Table:
     """Read rated outputs.
 
-    Columns that are not named are guessed from their names (`columns.SYNONYMS`); every guess stands in
-    the notes. Nothing is written, and bad input ends in one error that names file, row and column.
-    A text column whose cells are lists of chat messages is written out turn by turn (`conversations`).
+    Columns that are not named are guessed from their names (`columns.SYNONYMS`); every guess stands in the notes.
+    Bad input ends in one error that names file, row and column.
+    A text column of chat messages, or of lists of them, is written out turn by turn (`conversations`); where an input
+    is called ``messages`` or ends with the output, its closing assistant message is no part of the input.
 
     Parameters
     ----------
     source : path, pandas.DataFrame, datasets.Dataset or hub id
-        CSV, TSV, JSONL or JSON (also ``.gz``) or Parquet; a text ``owner/name`` that is no path is
-        loaded from the Hugging Face hub.
+        CSV, TSV, JSONL or JSON (also ``.gz``), XLSX or Parquet; ``owner/name`` that is no path is a hub id.
     target : str, optional
-        Column of the human rating: numbers, booleans, stars, thumbs words; blank cells and ``n/a`` are
-        rows without a rating, which are kept.
+        Column of the human rating: numbers, shares (``2/5``, ``40%``), booleans, stars, thumbs words; blank cells and
+        ``n/a`` are rows without a rating, which are kept.
     task : str
         What the system does and what a good output is, in plain words.
     output : str, optional
@@ -198,6 +201,8 @@ def read_table(
         ``mean`` or ``median``: the average of an output's ratings.
     rater_effects : str
         ``none``, or ``centre``: before, each rater's mean is taken off, and the mean of all ratings put back.
+    levels : str or sequence of str
+        Words of the target, worst first (``"poor,okay,good"``), for 1, 2, ...; case and blanks do not matter.
     scale : Scale or str, optional
         The rating scale, as text ``LOW:HIGH[:STEP]``; inferred by default (`ratings.infer_scale`).
     higher_is_better : bool, optional
@@ -205,8 +210,9 @@ def read_table(
     min_rated : int
         How many rated rows there must be, at least 1; with several raters, outputs.
     require_target : bool
-        False for new data to be scored: then a target that the table lacks is no error, nor are too
-        few or constant ratings.
+        False for new data: then a target that the table lacks is no error, nor are too few or constant ratings.
+    usual : mapping of str to str, optional
+        For id, group and system the column that is guessed before all others, where the table has it.
 
     Returns
     -------
@@ -221,7 +227,7 @@ def read_table(
         unknown.
     """
     check_averaging(raters, rater_effects)
-    conditions = _many(where)
+    conditions = as_names(where)
     whole = open_source(source)
     raw = filter_rows(whole, conditions)
     notes = list(raw.notes)
@@ -230,12 +236,18 @@ def read_table(
     if target is not None and target not in raw.columns and not require_target:
         notes.append(f"no column {target!r}: no row has a rating")
         target = None
-    chosen = match_columns(raw, _many(metric_columns), _many(prior_columns), target)
-    named = Columns(target, output, _many(inputs), _many(reference), context, id, group, system, rater)
-    columns = resolve_columns(raw, named, taken=chosen.names, guess_target=require_target)
-    columns, refused = _usable_output(raw, columns, chosen)
+    chosen = match_columns(raw, as_names(metric_columns), as_names(prior_columns), target)
+    named = Columns(
+        target, output, as_names(inputs), as_names(reference), context, id, group, system, rater,
+        levels=as_levels(levels),
+    )  # fmt: skip
+    columns = resolve_columns(raw, named, taken=chosen.names, guess_target=require_target, usual=usual or {})
+    empty = [] if columns.output is None else [is_blank(cell) for cell in raw.columns[columns.output]]
+    place = raw.place(empty.index(True), columns.output) if any(empty) else ""
+    columns, refused = check_outputs(raw, columns, chosen, place, sum(empty), len(raw))
+    raw, columns, split = without_replies(raw, columns, closed_inputs(raw, columns))
     raw, rendered = render_conversations(raw, columns.texts())
-    inputs = _joined(raw, columns.inputs)
+    inputs = raw.blocks(columns.inputs)
     labels = label_rows(raw, columns, inputs)
     ratings, rating_scale, scale_notes = _ratings(raw, labels.columns, scale, require_target)
     outputs = average_raters(
@@ -246,13 +258,16 @@ def read_table(
     if higher_is_better is not None:
         rating_scale = replace(rating_scale, higher_is_better=higher_is_better)
     unrated = check_rated(outputs.raw, columns.target, outputs.ratings, max(min_rated, 1) if require_target else 0)
+    own = outputs.labels.columns
+    if own.output is not None and own.output not in whole.columns:
+        own = replace(own, output=own.inputs[0])
     return Table(
         task=Task(task, columns.target or "", rating_scale),
-        rows=_rows(outputs.raw, outputs.labels, outputs.ratings, outputs.scores),
+        rows=table_rows(outputs.raw, outputs.labels, outputs.ratings, outputs.scores),
         ratings=outputs.ratings,
-        columns=outputs.labels.columns,
+        columns=own,
         notes=(
-            *notes, *guess_notes(raw, outputs.labels.columns), *refused, *rendered, *outputs.labels.notes,
+            *notes, *guess_notes(whole, own), *refused, *split, *rendered, *outputs.labels.notes,
             *chosen.notes, *scale_notes, *outputs.notes, *unrated,
         ),
         metric_values=outputs.scores,
@@ -264,25 +279,29 @@ def read_table(
     )  # fmt: skip
 
 
-def _many(value: str | Sequence[str] | None) -> tuple[str, ...]:
+def as_names(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """One name or several as a tuple."""
     return (value,) if isinstance(value, str) else tuple(value or ())
 
 
-def _usable_output(raw: RawTable, columns: Columns, chosen: ScoreColumns) -> tuple[Columns, tuple[str, ...]]:
-    """Check the output texts; without score columns they are what there is to judge."""
+def check_outputs(
+    raw: RawTable, columns: Columns, chosen: ScoreColumns, place: str, empty: int, rows: int
+) -> tuple[Columns, tuple[str, ...]]:
+    """Check the output texts; without score columns they are what there is to judge.
+
+    Of `rows` in the whole table so many are `empty`, and `place` is that of the first.
+    """
     if columns.output is None:
         if not chosen.names:
             raise need_column(raw, "output", columns.refused)
         return columns, ("no output column: only the candidate columns are read",)
-    empty = [index for index, cell in enumerate(raw.columns[columns.output]) if is_blank(cell)]
     if not empty:
         return columns, ()
     if chosen.names and "output" in columns.guessed:
-        note = f"the guessed output column {columns.output!r} has {len(empty)} empty cells and is not used"
+        note = f"the guessed output column {columns.output!r} has {empty} empty cells and is not used"
         return columns.without("output"), (note,)
     raise DataError(
-        f"{raw.place(empty[0], columns.output)}: the output is empty ({len(empty)} such rows of "
-        f"{len(raw)}); every "
+        f"{place}: the output is empty ({empty} such rows of {rows}); every "
         f"row needs a text to judge: fill it in, or leave such rows out with "
         f"where={columns.output + '!='!r} (--where)"
     )
@@ -303,33 +322,47 @@ def _ratings(
             f"{raw.name}: the target column is called {columns.target!r}, a name that rows need for something else "
             f"({', '.join(sorted(_RESERVED))}); any other name is allowed: rename the column, say to 'rating'"
         )
-    ratings = read_ratings(raw, columns.target, given)
-    known = ratings[~np.isnan(ratings)]
-    if given is not None or not known.size:
-        return ratings, given or infer_scale(ratings), ()
-    given = infer_scale(ratings)
-    step = "continuous" if given.step is None else f"step {given.step:g}"
-    seen = f"ratings run from {known.min():g} to {known.max():g}"
-    return ratings, given, (f"rating scale inferred: {given}, {step} ({seen}; give another with scale=...)",)
+    form = RatingForm.of(raw, columns.target, columns.levels)
+    ratings, notes = read_ratings(raw, columns.target, given, form), form.notes(columns.target)
+    if given is not None or np.isnan(ratings).all():
+        return ratings, given or infer_scale(ratings), notes
+    inferred, lines = seen_scale(raw, columns.target, form, ratings)
+    return ratings, inferred, (*notes, *lines)
 
 
-def _joined(raw: RawTable, names: Sequence[str]) -> list[str]:
-    """Input texts: one column as it is, several as labelled blocks, blank cells left out."""
-    if len(names) == 1:
-        return [cell_text(cell) for cell in raw.columns[names[0]]]
-    return [
-        "\n\n".join(
-            f"{name}: {cell_text(raw.columns[name][index])}" for name in names if not is_blank(raw.columns[name][index])
-        )
-        for index in range(len(raw))
-    ]
+def closed_inputs(raw: RawTable, columns: Columns) -> dict[str, str]:
+    """Inputs that hold the output, end with it or are called ``messages``: each with a name for what closes it.
+
+    The name is that of a new column for the closing assistant messages; empty where another column has the outputs.
+    """
+    return {
+        name: f"closing message of {name!r}" if name == columns.output else ""
+        for name in columns.inputs
+        if is_messages(raw, name) and (normal_name(name) == "messages" or ends_with_output(raw, name, columns.output))
+    }
 
 
-def _rows(
+def without_replies(
+    raw: RawTable, columns: Columns, closed: Mapping[str, str]
+) -> tuple[RawTable, Columns, tuple[str, ...]]:
+    """The table without the closing assistant messages of `closed_inputs`, its columns, and notes.
+
+    Of the columns only that of the output may change, to a new one with these messages.
+    """
+    notes = []
+    for name, reply in closed.items():
+        raw, note = split_messages(raw, name, reply)
+        notes.append(note)
+        columns = replace(columns, output=reply or columns.output)
+    return raw, columns, tuple(notes)
+
+
+def table_rows(
     raw: RawTable, labels: Labels, ratings: NDArray[np.float64], scores: Mapping[str, NDArray[np.float64]]
 ) -> list[dspy.Example]:
+    """The rows of a table whose labels, ratings and numbers are known."""
     columns = labels.columns
-    inputs = _joined(raw, columns.inputs)
+    inputs = raw.blocks(columns.inputs)
     rows = []
     for index in range(len(raw)):
         cells = {name: raw.columns[name][index] for name in columns.used()}

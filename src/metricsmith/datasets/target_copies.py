@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError
+from metricsmith.formats import statistic
 from metricsmith.stats.correlation import FloatArray, batch_kendall_tau_b
 
 __all__ = ["Combination", "check_copies", "combinations_of"]
@@ -81,7 +82,7 @@ def check_copies(
     warnings = [f"{target!r} is, row by row, the {made.how} of {_listed(made.names)}. {_IF_SO}"] if made else []
     if made and made.rows >= _ROWS and _tells(y):
         raise _error(made.names, f"make up {target!r}: it is, row by row, their {made.how}")
-    near = [f"{name!r} ({tau:+.3f})" for name, tau, doubt in zip(names, taus, doubted, strict=True)
+    near = [f"{name!r} ({statistic(tau, signed=True)})" for name, tau, doubt in zip(names, taus, doubted, strict=True)
             if doubt and abs(tau) > _NEAR]  # fmt: skip
     if near:
         shown = ", ".join(near[:_SHOWN]) + (f" and {len(near) - _SHOWN} more" if len(near) > _SHOWN else "")

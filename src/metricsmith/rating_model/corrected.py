@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from metricsmith.errors import DataError, OptionError
+from metricsmith.formats import points, raw
 from metricsmith.rating_model.labelled_sample import LabelledSample
 from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.resampling import group_mean_interval
@@ -76,15 +77,17 @@ class CorrectedMean:
         return {name: None if value != value else value for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
-        ends, weight = f"{100 * self.level:g} %", "" if math.isnan(self.lam) else f", lambda {self.lam:.3g}"
+        ends, weight = f"{raw(100 * self.level)} %", "" if math.isnan(self.lam) else f", lambda {raw(self.lam, 3)}"
+        alone = f"{points(self.classical_low, 1)} to {points(self.classical_high, 1)}"
         rated = f"{self.labelled} ratings in {self.groups} groups"
         used = f"{self.unlabelled} rows corrected by {rated}"
         if self.method == "classical":
             used = f"by {rated}; the metric's {self.unlabelled} other numbers are not used"
         lines = [
-            f"{self.estimate:.3f} ({ends} {self.low:.3f} to {self.high:.3f}; {self.method}{weight}), {used}",
-            f"{self.classical:.3f} ({ends} {self.classical_low:.3f} to {self.classical_high:.3f}) by the ratings alone",
-            f"{self.plain:.3f} by the metric alone",
+            f"{points(self.estimate, 1)} ({ends} interval {points(self.low, 1)} to {points(self.high, 1)}; "
+            f"{self.method}{weight}), {used}",
+            f"{points(self.classical, 1)} ({ends} interval {alone}) by the ratings alone",
+            f"{points(self.plain, 1)} by the metric alone",
         ]
         gone = f"{self.missing} labelled and {self.unlabelled_missing} other rows without a number are left out"
         lines += [gone] * bool(self.missing or self.unlabelled_missing) + [self.note] * bool(self.note)

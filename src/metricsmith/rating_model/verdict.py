@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metricsmith.formats import percent, raw, statistic
 from metricsmith.rating_model.record import JudgeSelection
 
 __all__ = ["verdict"]
@@ -13,11 +14,10 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
     behind = [rival for rival in found.rivals if not rival.interval.low > 0]
     result = found.result(found.by)
     own = next(figure for figure in result.figures if figure.judge == found.pick)
-    often = "more than 99 %" if 0.995 <= own.best < 1 else f"{own.best:.0%}"
     reasons.append(
-        f"{found.pick} is the best of {len(found.judges)} judges by {_words(found.by)}: {_number(own.value)}, or "
-        f"{_number(result.corrected)} without the luck of having been picked; it is the best in {often} of redrawn "
-        "sets of items"
+        f"{found.pick} is the best of {len(found.judges)} judges by {_words(found.by)}: {statistic(own.value)}, or "
+        f"{statistic(result.corrected)} without the luck of having been picked; it is the best in {percent(own.best)} "
+        "of redrawn sets of items"
     )
     if behind:
         names = ", ".join(rival.judge for rival in behind)
@@ -32,7 +32,7 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
         cell = flips[0]
         reasons.append(
             f"it is the best judge in use for {len(telling) - len(flips)} of {len(telling)} pairs of beta and "
-            f"threshold{apart}; at beta {cell.beta:g} and threshold {cell.threshold:g} it is {cell.best}"
+            f"threshold{apart}; at beta {raw(cell.beta)} and threshold {raw(cell.threshold)} it is {cell.best}"
         )
     assumed = not found.declared and not found.sets_known
     if assumed:
@@ -47,14 +47,15 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
         worst = min(open_to, key=lambda rival: rival.low)
         reasons.append(
             f"forced choices alone do not settle it: depending on the response sets behind them its lead over "
-            f"{worst.judge} lies anywhere from {_number(worst.low, '+')} to {_number(worst.high, '+')}"
+            f"{worst.judge} lies anywhere from {statistic(worst.low, signed=True)} to "
+            f"{statistic(worst.high, signed=True)}"
         )
     off = [one for one in found.results if one.pick and one.pick != found.pick and one.regret_interval.low > 0]
     if off:
         worst_off = max(off, key=lambda one: one.regret)
         reasons.append(
             f"choosing by {_words(worst_off.name)} would have taken {worst_off.pick}, whose decision "
-            f"consistency is {_number(worst_off.regret)} lower"
+            f"consistency is {statistic(worst_off.regret)} lower"
         )
     word = "undecided" if behind else "depends" if flips or open_to or assumed else "chosen"
     return word, tuple(reasons)
@@ -62,7 +63,3 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
-
-
-def _number(value: float, sign: str = "") -> str:
-    return f"{value:{sign}.3f}".replace("-", "\N{MINUS SIGN}")

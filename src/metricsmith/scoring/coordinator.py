@@ -20,7 +20,6 @@ from typing import Any
 
 import dspy
 import numpy as np
-from tqdm import tqdm
 
 from metricsmith.bank.models.engine.encoder import encodings_kept
 from metricsmith.errors import Interrupted, ModelFailure, StoreError
@@ -31,6 +30,7 @@ from metricsmith.records import Judgement, Status, Usage
 from metricsmith.scoring.jobs import Job, Workers, jobs
 from metricsmith.scoring.local import local_chunks
 from metricsmith.scoring.plan import ScoringPlan
+from metricsmith.scoring.progress import progress_bar
 from metricsmith.scoring.results import ANSWERED_BADLY, FAILED, PENDING, Results, Rounds
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.store import Entry, Key, Store
@@ -135,9 +135,9 @@ class Coordinator:
         self.results.recall()
         pending = self.results.codes == PENDING
         left, asked = int(pending.sum()), int(pending[self.plan.asked].sum())
-        silent = None if self.progress and left else True
+        shown = self.progress and left > 0
         in_force = nullcontext() if self.shared else rate_limiter.use(self.limiter)
-        with in_force, tqdm(total=left, desc="scoring", unit="judgement", disable=silent, leave=False) as bar:
+        with in_force, progress_bar(shown=shown, total=left, desc="scoring", unit="judgement", leave=False) as bar:
             self.rounds.total = left - asked
             self._compute(bar)
             self.rounds.start()

@@ -9,7 +9,6 @@ never becomes a number; too many of them stop the run with everything that was p
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from os import PathLike
 from pathlib import Path
@@ -25,14 +24,16 @@ from metricsmith.model_calls.models import using
 from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.records import Usage
 from metricsmith.scoring.coordinator import Coordinator
-from metricsmith.scoring.plan import AskerRuns, ScoringPlan, model_of, scoring_plan
+from metricsmith.scoring.plan import AskerRuns, ScoringPlan, metric_list, model_of, scoring_plan
 from metricsmith.scoring.results import PENDING, Results, Rounds
+from metricsmith.scoring.rows import given_rows
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.store import Store
 
 __all__ = [
     "ANSWER_TOKENS",
     "ascore",
+    "coordinator",
     "estimate",
     "score",
 ]
@@ -41,8 +42,8 @@ GRACE = 2.0  # seconds that a cancelled task waits for what is being written
 
 
 def score(
-    metrics: Sequence[Any],
-    rows: Sequence[dspy.Example],
+    metrics: Any,
+    data: Any,
     *,
     lm: Any = None,
     runs: int = 1,
@@ -53,6 +54,7 @@ def score(
     max_failure_rate: float | PerJudge = 0.2,
     progress: bool = True,
     batch_n: bool = False,
+    **reading: Any,
 ) -> ScoreTable:
     """Judge every row by every metric.
 
@@ -61,11 +63,14 @@ def score(
 
     Parameters
     ----------
-    metrics : sequence
-        m metrics: bank metrics, judges, table columns, induced metrics, or functions as DSPy's Evaluate takes
-        them, in any mixture; a panel stands for its members. A judgement that several of them need is made once.
-    rows : sequence of dspy.Example
-        n rows as `metricsmith.metric.make_row` builds them. Rows with equal texts are judged once.
+    metrics : metric or sequence
+        m metrics, or one: bank metrics or their names (``"bleu"``), judges, table columns, induced metrics, or
+        functions as DSPy's Evaluate takes them, in any mixture; a panel stands for its members. A judgement that
+        several of them need is made once.
+    data : sequence of dspy.Example, Table, or any source of `read_table`
+        n rows as `metricsmith.metric.make_row` builds them; or a path, a data frame, a data set, dicts, which
+        `read_table` reads, guesses and all: its notes go to the logger ``metricsmith.notes``. Induced metrics find
+        the columns by which they were induced. Rows with equal texts are judged once; an empty list is no rows.
     lm : dspy.LM, optional
         The language model for judges; None takes the one in force. A judge with a model of its own keeps it.
     runs : int
@@ -83,10 +88,13 @@ def score(
         that the budget cut off, do not count. With `PerJudge` a judge that fails too often is dropped instead. Below 1
         a run whose engine fails so that not one number comes of it ends as well.
     progress : bool
-        Whether to draw a progress bar on standard error, if that is a terminal.
+        Whether to draw a progress bar on standard error, if that is a terminal or a notebook's.
     batch_n : bool
         Let one request carry all repetitions (``n`` choices), for providers that offer it: the prompt is paid
         for once.
+    **reading
+        Options of `read_table` for data that are not read yet: ``output="answer"``, ``inputs="question"`` and so on.
+        With rows they name the rows' own fields.
 
     Returns
     -------
@@ -96,6 +104,8 @@ def score(
     ------
     OptionError
         If something else than a metric is given, or an option has no meaning.
+    DataError
+        If the data cannot be read.
     NeedsError
         If a language model is needed and none is set.
     StoreError
@@ -107,15 +117,16 @@ def score(
         On Ctrl-C, within two seconds; ``table`` holds what was done.
     """
     with using(lm):
-        rows = checked_rows(rows)
+        metrics = metric_list(metrics)
+        rows = given_rows(data, metrics, reading, score)
         plan = scoring_plan(metrics, runs, first_run, rows)
-        run = _coordinator(plan, rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
+        run = coordinator(plan, rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
         return run.finish()
 
 
 async def ascore(
-    metrics: Sequence[Any],
-    rows: Sequence[dspy.Example],
+    metrics: Any,
+    data: Any,
     *,
     lm: Any = None,
     runs: int = 1,
@@ -126,6 +137,7 @@ async def ascore(
     max_failure_rate: float | PerJudge = 0.2,
     progress: bool = True,
     batch_n: bool = False,
+    **reading: Any,
 ) -> ScoreTable:
     """The same as `score`, without blocking the event loop.
 
@@ -133,10 +145,11 @@ async def ascore(
     store.
     """
     with using(lm):
-        rows = checked_rows(rows)
+        metrics = metric_list(metrics)
+        rows = await asyncio.to_thread(given_rows, data, metrics, reading, ascore)
         plan = await asyncio.to_thread(scoring_plan, metrics, runs, first_run, rows)  # may read a tokenizer
         run = await asyncio.to_thread(
-            _coordinator, plan, rows, concurrency, store, budget, max_failure_rate, progress, batch_n
+            coordinator, plan, rows, concurrency, store, budget, max_failure_rate, progress, batch_n
         )
         work = asyncio.ensure_future(asyncio.to_thread(run.finish))
     try:
@@ -149,7 +162,7 @@ async def ascore(
         raise
 
 
-def _coordinator(
+def coordinator(
     plan: ScoringPlan,
     rows: list[dspy.Example],
     concurrency: Literal["auto"] | int | Concurrency,
@@ -158,8 +171,12 @@ def _coordinator(
     max_failure_rate: float | PerJudge,
     progress: bool,
     batch_n: bool,
+    limiter: RateLimiter | None = None,
 ) -> Coordinator:
-    """Check the options and put the run together; a run inside another one shares its limits."""
+    """Check the options and put the run together; a run inside another one shares its limits.
+
+    A `limiter` that is given counts for several runs one after the other.
+    """
     if not isinstance(max_failure_rate, PerJudge):
         PerJudge(max_failure_rate)  # refuses what is no share
     if budget is not None and not isinstance(budget, Budget):
@@ -178,30 +195,13 @@ def _coordinator(
         plan,
         rows,
         store=store,
-        limiter=outer or RateLimiter(bounds, budget),
+        limiter=outer or limiter or RateLimiter(bounds, budget),
         shared=outer is not None,
         window=bounds.high,
         max_failure_rate=max_failure_rate,
         progress=progress,
         batch_n=batch_n,
     )
-
-
-def checked_rows(rows: Any) -> list[dspy.Example]:
-    """The rows as a list.
-
-    Raises
-    ------
-    OptionError
-        If it is one row, or holds something else.
-    """
-    if isinstance(rows, dspy.Example | str) or not isinstance(rows, Iterable):
-        raise OptionError(f"rows must be a list, not one {type(rows).__name__}: write [row]")
-    given = list(rows)
-    stranger = next((row for row in given if not isinstance(row, dspy.Example)), None)
-    if stranger is not None:
-        raise OptionError(f"{stranger!r} is no row; make one with metricsmith.metric.make_row(output, input=...)")
-    return given
 
 
 def _check_prices(plan: ScoringPlan) -> None:
@@ -220,14 +220,15 @@ SAMPLE = 50  # rows whose prompts are written out for each asker; their mean sta
 
 
 def estimate(
-    metrics: Sequence[Any],
-    rows: Sequence[dspy.Example],
+    metrics: Any,
+    data: Any,
     *,
     lm: Any = None,
     runs: int = 1,
     first_run: int = 0,
     store: str | PathLike[str] | Store | None = None,
     batch_n: bool = False,
+    **reading: Any,
 ) -> Usage:
     """Estimate requests, tokens and dollars of `score` with the same arguments; sends nothing.
 
@@ -241,7 +242,7 @@ def estimate(
 
     Parameters
     ----------
-    metrics, rows, lm, runs, first_run, store, batch_n
+    metrics, data, lm, runs, first_run, store, batch_n, reading
         As for `score`. What `store` holds already is not counted; it is not written to.
 
     Returns
@@ -251,17 +252,19 @@ def estimate(
 
     Raises
     ------
-    OptionError, NeedsError, StoreError
+    OptionError, DataError, NeedsError, StoreError
         As `score` raises them before it starts.
     """
     with using(lm):
+        metrics = metric_list(metrics)
+        rows = given_rows(data, metrics, reading, estimate)
         plan = scoring_plan(metrics, runs, first_run)
         if store is None or isinstance(store, Store):
             opened: AbstractContextManager[Store | None] = nullcontext(store)
         else:  # without a trace left in it; a file that is not there yet holds nothing
             opened = Store(store, read_only=True) if Path(store).exists() else nullcontext()
         with opened as known:
-            results = Results(plan, checked_rows(rows), known)
+            results = Results(plan, rows, known)
             results.recall()
         rounds = Rounds(results)
         rounds.start()

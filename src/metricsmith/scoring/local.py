@@ -19,6 +19,7 @@ import numpy as np
 
 from metricsmith.bank.base import FAULTS, BankMetric, judge_family
 from metricsmith.bank.models.spec import ModelSpec
+from metricsmith.bank.weighted import model_of_metric
 from metricsmith.errors import DataError, MetricsmithError
 from metricsmith.records import Judgement, Status, Usage
 from metricsmith.scoring.plan import ScoringPlan
@@ -118,7 +119,7 @@ class _Family:
             for number, judgement in zip(numbers, column, strict=True)
             if self.results.codes[place, number] == PENDING
         ]
-        if _spec(self.metrics[0]) is not None:  # work that is worth a count, shared equally
+        if model_of_metric(self.metrics[0]) is not None:  # work that is worth a count, shared equally
             spent = Usage(seconds=seconds / len(found))
             found = [(place, number, replace(judgement, usage=spent)) for place, number, judgement in found]
         return Chunk(self.places, found, seconds, self.ended)
@@ -164,11 +165,7 @@ def _by_checkpoint(plan: ScoringPlan) -> list[tuple[bool, list[tuple[int, ...]]]
     """The families, those of one checkpoint together; True stands with those that have weights."""
     found: dict[Any, list[tuple[int, ...]]] = {}
     for places in plan.families:
-        spec = _spec(plan.metric_runs[places[0]].metric)
+        spec = model_of_metric(plan.metric_runs[places[0]].metric)
         network = None if spec is None else replace(spec, name="", weights="", choices=(), options=())
         found.setdefault(network or places, []).append(places)
     return sorted(((isinstance(key, ModelSpec), families) for key, families in found.items()), key=lambda one: one[0])
-
-
-def _spec(metric: Any) -> ModelSpec | None:
-    return metric.family.model if isinstance(metric, BankMetric) else None

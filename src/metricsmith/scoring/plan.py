@@ -10,6 +10,9 @@ from typing import Any
 import dspy
 
 from metricsmith.bank.base import FAULTS, BankMetric
+from metricsmith.bank.catalogue import default_bank
+from metricsmith.bank.code import CodeMetric
+from metricsmith.bank.weighted import model_of_metric
 from metricsmith.errors import NeedsError, OptionError
 from metricsmith.metric import Asker, Composite, Labels, Metric, content_hash
 from metricsmith.model_calls.adapters import adapter_in_force
@@ -20,7 +23,7 @@ from metricsmith.scoring.callables import CallableMetric
 
 __all__ = [
     "Alone", "AskerRuns", "Expression", "MetricRun", "ScoringPlan", "Term", "as_before", "as_metric",
-    "earlier_fingerprint", "model_of", "scoring_plan",
+    "earlier_fingerprint", "metric_list", "model_of", "scoring_plan",
 ]  # fmt: skip
 
 _METRIC, _ASKER = (tuple(name for name in vars(protocol) if name[0] != "_") for protocol in (Metric, Asker))
@@ -138,15 +141,13 @@ class Alone:
         return []
 
 
-def scoring_plan(
-    metrics: Sequence[Any], runs: int = 1, first_run: int = 0, rows: Sequence[dspy.Example] = ()
-) -> ScoringPlan:
+def scoring_plan(metrics: Any, runs: int = 1, first_run: int = 0, rows: Sequence[dspy.Example] = ()) -> ScoringPlan:
     """Expand metrics into metric runs.
 
     Parameters
     ----------
-    metrics : sequence
-        Metrics, panels, composites, `Reward` or plain callables as DSPy's Evaluate takes them.
+    metrics : metric or sequence
+        Metrics, names of bank metrics, panels, composites, `Reward` or plain callables as DSPy's Evaluate takes them.
     runs : int
         Repetitions, at least 1. A metric that is computed on this machine is computed once.
     first_run : int
@@ -160,15 +161,14 @@ def scoring_plan(
         If something cannot judge, `runs` is below 1, repetitions would come out of one frozen sample, or the adapter
         in force asks a model of its own.
     NeedsError
-        If a language model is needed and none is in force, or weights that are not on this machine or are others.
+        If a language model is needed and none is in force, weights that are not on this machine or are others, or the
+        sandbox's engine.
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise OptionError(f"runs={runs!r} must be a whole number from 1")
     if isinstance(first_run, bool) or not isinstance(first_run, int) or first_run < 0:
         raise OptionError(f"first_run={first_run!r} must be a whole number from 0")
-    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
-        raise OptionError(f"metrics must be a list, not one {type(metrics).__name__}: write [metric]")
-    members = [member for value in metrics for member in _members(value)]
+    members = [member for value in metric_list(metrics) for member in _members(value)]
     chosen = [as_metric(member) for member in members]
     numbers = range(first_run, first_run + runs)
     builder = _Builder(rows)
@@ -177,6 +177,12 @@ def scoring_plan(
     return ScoringPlan(
         tuple(chosen), numbers, tuple(builder.metric_runs), columns, builder.askers(), builder.families(), asked
     )
+
+
+def metric_list(metrics: Any) -> list[Any]:
+    """Metrics as a list, a single one among them."""
+    single = isinstance(metrics, str) or not isinstance(metrics, Iterable)
+    return [metrics] if single else list(metrics)
 
 
 def _members(value: Any) -> Sequence[Any]:
@@ -193,7 +199,9 @@ def _has(value: Any, names: Iterable[str]) -> bool:
 
 
 def as_metric(value: Any) -> Metric:
-    """The metric itself, the one inside a `Reward`, or a wrapper for a callable."""
+    """The metric itself, that of the bank with this name, the one inside a `Reward`, or a wrapper for a callable."""
+    if isinstance(value, str):
+        return default_bank().get(value)
     if isinstance(value, type):
         raise OptionError(f"{value.__name__} is a class; make a metric of it first: {value.__name__}(...)")
     if isinstance(value, Reward):
@@ -240,19 +248,22 @@ class _Builder:
         return self._places[first.fingerprint, run]
 
     def _metric_run(self, metric: Metric) -> MetricRun:
-        if isinstance(metric, BankMetric) and metric.family.model is not None:
-            metric.family.model.check()
+        if weights := model_of_metric(metric):
+            weights.check()
+        if isinstance(metric, CodeMetric) and (why := metric.unusable_here()):
+            raise NeedsError(why)
         metric = self._bound(metric)
         own, name, asker, card = self._fingerprint(metric), metric.name, getattr(metric, "asker", None), metric.card
         model = None
         if card.cost == "model":
-            lm = _own_model(metric if asker is None else asker) or dspy.settings.lm
+            sender = metric if asker is None else asker
+            lm = _own(sender, "lm") or dspy.settings.lm
             if lm is None and "model" in card.needs:
                 raise NeedsError(
                     f"{name} needs a language model and none is set: pass lm=dspy.LM('provider/model') or "
                     "call dspy.configure(lm=...)"
                 )
-            form = form_identity(adapter_in_force()) if "model" in card.needs else {}
+            form = form_identity(_own(sender, "form") or adapter_in_force()) if "model" in card.needs else {}
             model = {} if lm is None else identity(lm) | form
         fingerprint = content_hash(name, own) if model is None else content_hash(name, own, model)
         reads, storable = getattr(metric, "reads", ()), bool(getattr(metric, "storable", True))
@@ -328,10 +339,10 @@ def earlier_fingerprint(one: MetricRun) -> str:
 
 def model_of(metric: Metric) -> Any:
     """The language model that the metric's asker has of its own, or the one in force."""
-    return _own_model(getattr(metric, "asker", metric)) or dspy.settings.lm
+    return _own(getattr(metric, "asker", metric), "lm") or dspy.settings.lm
 
 
-def _own_model(asker: Any) -> Any:
-    """The language model of the first predictor that has one of its own."""
+def _own(asker: Any, what: str) -> Any:
+    """The language model (``lm``), or the one form (``form``), of the first predictor that has one of its own."""
     predictors: Iterable[Any] = asker.predictors() if isinstance(asker, dspy.Module) else ()
-    return next((predictor.lm for predictor in predictors if predictor.lm is not None), None)
+    return next((own for predictor in predictors if (own := getattr(predictor, what, None)) is not None), None)

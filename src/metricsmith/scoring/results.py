@@ -97,6 +97,8 @@ class Results:
         How many judgements of each metric run came from the store.
     dropped : dict of int to str
         Metric runs of which nothing counts any more, and why.
+    left : bool array, shape (S, n)
+        Judgements that were wanted and not asked any more when the run was cut short.
     numbers : dict of int to int
         For each metric run whose judgements a store keeps, the metric's number there.
     """
@@ -112,6 +114,7 @@ class Results:
         self.dropped: dict[int, str] = {}
         self.undone = ""
         self.needless = np.zeros(shape, dtype=bool)
+        self.left = np.zeros(shape, dtype=bool)
         self.numbers: dict[int, int] = {}
         self._kept: dict[int, list[Judgement | None]] = {}
         self._unstored: dict[tuple[int, int], Judgement] = {}
@@ -208,8 +211,8 @@ class Results:
         """
         self.undone = reason
         unknown = self.codes == PENDING
-        self.needless = unknown & ~wanted
-        self.codes[unknown & wanted] = CODES[status]
+        self.needless, self.left = unknown & ~wanted, unknown & wanted
+        self.codes[self.left] = CODES[status]
         self.codes[self.needless] = CODES[Status.SKIPPED]
 
     def judgement(self, place: int, row: int) -> Judgement:

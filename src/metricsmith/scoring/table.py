@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import dspy
 import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError, nearest
+from metricsmith.formats import count, points
 from metricsmith.metric import Metric
 from metricsmith.records import Judgement, Status, Usage
+from metricsmith.report.blocks import Heading, Paragraph, TextTable, Warnings
+from metricsmith.report.notebook import SHORT
+from metricsmith.report.render import cost_line, render_brief
 from metricsmith.scoring.plan import Expression, Term
 from metricsmith.scoring.results import CODES, STATUSES, Results
 
@@ -116,6 +120,12 @@ class ScoreTable:
             for run, term in enumerate(terms):
                 codes[:, j, run] = self._status_codes(term)
         return codes
+
+    @property
+    def complete(self) -> int:
+        """The number of rows before the first of which a judgement was left undone when the run was cut short."""
+        left = self._results.left.any(axis=0)
+        return int(left.argmax()) if left.any() else len(self.rows)
 
     def run(self, run: int = 0) -> FloatArray:
         """Raw numbers of one repetition, shape (n, m)."""
@@ -229,14 +239,35 @@ class ScoreTable:
                 for run, number in enumerate(self._results.plan.runs):
                     yield _record(i, row_id, name, number, self.judgement(i, j, run))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """One line a judgement: row, id, metric, run, status, raw, score, feedback, error and what it cost.
+    def to_pandas(self, each: Literal["judgement", "row"] = "judgement") -> pd.DataFrame:
+        """A frame with one line for each judgement, or for each row.
 
-        ``cost`` is US dollars and missing where the price is unknown; a judgement from a store brings what it
-        cost when it was made.
+        Parameters
+        ----------
+        each : str
+            ``judgement``: row, id, metric, run, status, raw, score, feedback, error and what it cost; ``cost`` is US
+            dollars and missing where the price is unknown, and a judgement from a store brings what it cost when it was
+            made. ``row``: the id and each metric's raw number, NaN where there is none; of several repetitions each has
+            its column, ``NAME.run0`` and so on by its number.
+
+        Raises
+        ------
+        OptionError
+            For anything else.
         """
         import pandas as pd
 
+        if each == "row":
+            runs = [f".run{run}" for run in self._results.plan.runs] if self.runs > 1 else [""]
+            columns = [name + run for name in self.names for run in runs]
+            wide = pd.DataFrame(self.values.reshape(len(self.rows), len(columns)), columns=columns)
+            wide.insert(0, "id", [str(row.get("id", place)) for place, row in enumerate(self.rows)], True)
+            return wide
+        if each != "judgement":
+            raise OptionError(
+                f"each={each!r}{nearest(str(each), ('judgement', 'row'))} must be judgement or row: write each='row' "
+                "for one line a row"
+            )
         frame = pd.DataFrame(list(self.records()), columns=[*_record(0, "", "", 0, Judgement("", 0.0))])
         return frame.astype({"raw": float, "score": float, "cost": float})
 
@@ -259,6 +290,30 @@ class ScoreTable:
         with pq.ParquetWriter(path, schema) as writer:
             while piece := list(islice(lines, LINES_AT_A_TIME)):
                 writer.write_table(pa.Table.from_pylist(piece, schema))
+
+    def _repr_html_(self) -> str:
+        """Each metric's numbers in short, and the first rows."""
+        figures, widths = [], []
+        for j, one in enumerate(self.coverage()):
+            known = self.values[:, j][np.isfinite(self.values[:, j])]
+            spread = (known.mean(), known.min(), known.max()) if known.size else (None,) * 3
+            counts = count(one.counts["ok"]), count(one.counts["requested"] - one.counts["ok"])
+            widths.append(float(np.ptp(known)) if known.size else 0.0)
+            figures.append((one.metric, *counts, *(points(number, widths[j]) for number in spread)))
+        wide = self.to_pandas("row").head(SHORT)
+        each = [width for width in widths for _ in range(self.runs)]
+        rows = [(str(name), *map(points, numbers, each)) for name, *numbers in wide.itertuples(index=False)]
+        return render_brief(
+            [
+                Heading(
+                    f"{count(len(self.rows), 'row')}, {count(len(self.metrics), 'metric')}, {count(self.runs, 'run')}"
+                ),
+                Warnings([f"{name}: {why}" for name, why in self.dropped.items()]),
+                TextTable(("metric", "numbers", "without", "mean", "least", "greatest"), figures),
+                TextTable(list(wide.columns), rows, "The first rows", "The first rows"),
+                Paragraph(cost_line("actual", self.usage), "muted"),
+            ]
+        )
 
     def __repr__(self) -> str:
         return f"ScoreTable({len(self.rows)} rows, {len(self.metrics)} metrics, {self.runs} runs)"
