@@ -5,7 +5,7 @@ VENV_ALL := .venv-all
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 
-.PHONY: demo test test-all check docs clean
+.PHONY: demo test test-all explore check docs clean
 
 demo: $(VENV)/.core
 	$(VENV)/bin/metricsmith demo --out metricsmith-demo
@@ -15,6 +15,10 @@ test: $(VENV)/.test
 
 test-all: $(VENV_ALL)/.all
 	$(VENV_ALL)/bin/python -m pytest -n 2 $(TESTS)
+
+# Other examples for the tests of properties than those of the gate, anew at each call.
+explore: $(VENV)/.test
+	$(VENV)/bin/python -m pytest -m "not extras and not slow" -n 2 --hypothesis-profile explore
 
 check: $(VENV)/.test
 	$(VENV)/bin/ruff check .
@@ -26,6 +30,7 @@ check: $(VENV)/.test
 docs: $(VENV)/.test
 	$(VENV)/bin/python tools/bank_page.py
 	$(VENV)/bin/python tools/perturbers_page.py
+	$(VENV)/bin/python tools/notebooks.py
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -94,9 +94,14 @@ def calls_recorded(module: Any) -> Iterator[list[tuple[tuple[Any, ...], dict[str
 
 
 def timed(action: Callable[[], object]) -> float:
-    """Seconds that one call takes."""
+    """Seconds that one call takes, until the accelerator is done where there is one."""
+    import torch
+
+    wait = torch.cuda.synchronize if torch.cuda.is_available() else torch.cpu.synchronize
+    wait()
     start = time.perf_counter()
     action()
+    wait()
     return time.perf_counter() - start
 
 
@@ -165,17 +170,17 @@ def _theirs(load: Callable[[str], Any], name: str, path: str, layers: int, rows:
     return timed(lambda: [metric.calculate(source, output, [reference]) for source, output, reference in rows])
 
 
-def package_seconds(name: str, path: Path, layers: int, rows: list[tuple[str, str, str]]) -> float | None:
+def package_seconds(name: str, path: Path, layers: int, rows: list[tuple[str, str, str]], device: str) -> float | None:
     """Seconds of a metric's own package, its scorer made once, pair by pair; None where there is none to install."""
     if name == "bertscore":
         from bert_score import BERTScorer
 
-        scorer = BERTScorer(model_type=str(path), num_layers=layers, device="cpu")
+        scorer = BERTScorer(model_type=str(path), num_layers=layers, device=device)
         return timed(lambda: [scorer.score([output], [[reference]]) for _, output, reference in rows])
     if name == "parascore":
         from parascore import ParaScorer
 
-        scorer = ParaScorer(model_type=str(path), num_layers=layers, device="cpu")
+        scorer = ParaScorer(model_type=str(path), num_layers=layers, device=device)
         return timed(lambda: [scorer.base_score([output], [source], [[ref]]) for source, output, ref in rows])
     return None
 
@@ -241,7 +246,7 @@ def measure(options: argparse.Namespace, folder: Path, local: dict[str, str]) ->
         ours = timed(lambda family=family, part=part, names=names: family.compute(part, names))
         rows = list(zip(part.inputs, part.outputs, (texts[0] for texts in part.references), strict=True))
         layers = family.model.layer or 12
-        package = package_seconds(name, Path(family.model.path), layers, rows)
+        package = package_seconds(name, Path(family.model.path), layers, rows, options.device)
         request = {"name": name, "path": family.model.path, "layers": layers, "rows": rows}
         theirs = _asked(peer, request) if peer else {"error": "no --reference-python"}
         print(f"{name:12} {ours:9.2f} {_against(package, ours)} {_against(theirs.get('seconds'), ours)} "
