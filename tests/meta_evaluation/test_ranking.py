@@ -19,7 +19,7 @@ from metricsmith.meta_evaluation import (
     rank_table,
     segment_correlation,
 )
-from metricsmith.meta_evaluation.ranking import FEW_METRICS, _clusters
+from metricsmith.meta_evaluation.ranking import FEW_METRICS, clusters
 from score_matrices import synthetic
 
 NAN = math.nan
@@ -78,21 +78,21 @@ def test_averages_that_cannot_be_taken_are_refused(tasks, weights, error, messag
         ([(0, 1), (0, 2), (0, 3)], [1, 2, 2, 2]),
     ],
 )
-def test_clusters_by_hand(significant, ranks):
+def testclusters_by_hand(significant, ranks):
     def p_value(*pair):
         return 0.05 if pair in significant else 0.06  # the level itself is significant
 
-    p_values, found = _clusters(4, p_value, 0.05, every=True)
+    p_values, found = clusters(4, p_value, 0.05, every=True)
     assert found == ranks
     assert np.count_nonzero(np.isnan(p_values)) == 10  # on and below the diagonal
-    p_values, found = _clusters(4, p_value, 0.05, every=False)
+    p_values, found = clusters(4, p_value, 0.05, every=False)
     assert found == ranks
 
 
 def test_only_tests_that_decide_a_cluster_are_made():
     # 0 beats 2, which opens a cluster: 1 is not held against 2, nor 0 or 1 against 3. 2 beats 3.
     told = []
-    p_values, ranks = _clusters(
+    p_values, ranks = clusters(
         4, lambda *pair: 0.01 if pair in [(0, 2), (2, 3)] else 0.5, 0.05, every=False, tested=lambda *n: told.append(n)
     )
     assert ranks == [1, 1, 2, 3]

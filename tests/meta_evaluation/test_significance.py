@@ -19,7 +19,7 @@ from metricsmith.meta_evaluation import (
     soft_pairwise_accuracy,
     system_pairwise_accuracy,
 )
-from metricsmith.meta_evaluation.significance import better_test, chance_floors
+from metricsmith.meta_evaluation.significance import better_draws, chance_floors
 from metricsmith.stats.resampling import permutation_null
 from score_matrices import en_de, synthetic
 
@@ -151,6 +151,10 @@ def test_no_resamples_are_refused():
 # The test of a rank table
 
 
+def better_test(*arguments, **options):
+    return better_draws(*arguments, **options).test("greater")
+
+
 def noisy(spread, seed):
     return GOLD + np.random.default_rng(seed).normal(0, spread, GOLD.shape)
 
@@ -211,11 +215,11 @@ class Rough:
 @pytest.mark.parametrize(("p_value", "draws_anew"), [(0.1, False), (0.3, False), (0.06, True), (0.04, True)])
 def test_an_approximation_counts_where_it_is_far_from_the_level(p_value, draws_anew):
     measure = Rough(p_value)
-    better_test(measure, noisy(1, 1), noisy(1, 2), GOLD, **TEST, deciding=0.05)
+    better_draws(measure, noisy(1, 1), noisy(1, 2), GOLD, **TEST, deciding=0.05)
     assert ("exchanged" in measure.asked) == draws_anew
     assert measure.asked[0] == "approximated"
     measure = Rough(p_value)
-    better_test(measure, noisy(1, 1), noisy(1, 2), GOLD, **TEST)
+    better_draws(measure, noisy(1, 1), noisy(1, 2), GOLD, **TEST)
     assert set(measure.asked) == {"exchanged"}
 
 

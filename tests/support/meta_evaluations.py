@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from metricsmith.meta_evaluation import ChanceFloor, MetricResult, TaskResult
-from metricsmith.meta_evaluation.evaluation import UNDEFINED, average_tasks
+from metricsmith.meta_evaluation.evaluation import average_tasks
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
 from metricsmith.stats.resampling import Interval
 
@@ -15,7 +15,7 @@ NOTHING = ChanceFloor(NAN, NAN, NAN, NAN, NAN, 0, 0)
 
 def result(name, value, rank=None, p=0.005, chance=0.4, **details):
     if math.isnan(value):
-        return MetricResult(name, value, UNDEFINED, NOTHING, used=104)
+        return MetricResult(name, value, Interval(NAN, NAN), NOTHING, used=104)
     floor = ChanceFloor(value, chance, chance - 0.02, chance + 0.02, p, 200, 0)
     settings = {"used": 104, **details}
     return MetricResult(name, value, Interval(value - 0.04, value + 0.03), floor, rank, **settings)

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from threading import Event, Lock
 from typing import Any
@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation.jackknife import measure_interval
+from metricsmith.meta_evaluation.kept import Kept, key_of
 from metricsmith.meta_evaluation.matrices import FloatArray, Measure, measure_value, paired_matrices
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy, SoftSystemAccuracy, measure
 from metricsmith.meta_evaluation.ranking import TaskAverage, Tests, average_over_tasks, rank_table
-from metricsmith.meta_evaluation.significance import ChanceFloor, Swap, chance_floor, chance_floors
+from metricsmith.meta_evaluation.significance import ChanceFloor, Swap, chance_floors
 from metricsmith.stats.resampling import Groups, Interval
 from metricsmith.threads import in_threads, one_thread
 
@@ -36,7 +37,7 @@ __all__ = [
 
 WMT24 = ("spa", "acc-t")
 """The two measures that WMT24 averages, over language pairs, and Table 2 of GEMBA-MQM V2 after it."""
-UNDEFINED = Interval(math.nan, math.nan)
+NOTHING = ChanceFloor(math.nan, math.nan, math.nan, math.nan, math.nan, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,7 @@ def evaluate_task(
     swap: Swap = "pairs",
     tests: Tests | None = None,
     tested: Callable[[int, int], None] | None = None,
+    kept: Kept | None = None,
 ) -> TaskResult:
     """Measure, rank and test metrics on one task.
 
@@ -166,6 +168,8 @@ def evaluate_task(
         Of `rank_table`; the chance floor takes 200 permutations.
     swap, tests, tested
         As for `rank_table`.
+    kept : mutable mapping of str to ndarray, optional
+        Values, intervals, floors and draws that are there already, and where new ones go.
 
     Raises
     ------
@@ -175,39 +179,36 @@ def evaluate_task(
         If `level`, `significance` or `resamples` is out of range.
     """
     matrices, common = _common(metrics, gold)
+    known: Kept = {} if kept is None else kept
+    how = key_of(statistic, groups, level, seed)
 
-    def result(
-        name: str, scores: FloatArray, truth: FloatArray, floor: ChanceFloor | None = None, rank: int | None = None
-    ) -> MetricResult:
-        found: Any = statistic(scores, truth)
-        value = float(found.value if hasattr(found, "value") else found)
-        if math.isnan(value):
-            nothing = ChanceFloor(math.nan, math.nan, math.nan, math.nan, math.nan, 0, 0)
-            return MetricResult(name, value, UNDEFINED, nothing, **_details(found))
-        interval = measure_interval(statistic, scores, truth, groups, level=level)
-        floor = floor or chance_floor(statistic, scores, truth, seed=seed)
-        return MetricResult(name, value, interval, floor, rank, **_details(found))
+    def results(sides: Mapping[str, FloatArray], truth: FloatArray) -> dict[str, MetricResult]:
+        keys = {name: key_of("result", how, scores, truth) for name, scores in sides.items()}
+        found = {name: statistic(sides[name], truth) for name in sides if keys[name] not in known}
+        new = [name for name, one in found.items() if not math.isnan(_value(one))]
+        chances = chance_floors(statistic, [sides[name] for name in new], truth, seed=seed) if new else []
+        floors = dict(zip(new, chances, strict=True))
+        for name, one in found.items():
+            interval = measure_interval(statistic, sides[name], truth, groups, level=level)
+            known[keys[name]] = _numbers(one, interval, floors.get(name, NOTHING))
+        return {name: _result(name, known[keys[name]], level) for name in sides}
 
-    defined = {
-        name: scores for name, scores in matrices.items() if not math.isnan(measure_value(statistic, scores, common))
-    }
-    ranked: list[MetricResult] = []
+    values = {name: measure_value(statistic, scores, common) for name, scores in matrices.items()}
+    defined = {name: scores for name, scores in matrices.items() if not math.isnan(values[name])}
+    ranks: dict[str, int] = {}
     p_values: tuple[tuple[float, ...], ...] = ()
     if defined:
         table = rank_table(
             statistic, defined, common, level=significance, resamples=resamples, seed=seed, swap=swap, tests=tests,
-            tested=tested,
+            tested=tested, kept=known,
         )  # fmt: skip
-        ordered = {name: defined[name] for name in table.ranks}
-        floors = chance_floors(statistic, list(ordered.values()), common, seed=seed)
-        ranked = [
-            result(name, scores, common, floor, table.ranks[name])
-            for (name, scores), floor in zip(ordered.items(), floors, strict=True)
-        ]
-        p_values = tuple(tuple(row) for row in table.p_values.tolist())
-    rest = [result(name, scores, common) for name, scores in matrices.items() if name not in defined]
-    others = tuple(result(name, *pair) for name, pair in _each_against_the_others(raters or {}).items())
-    return TaskResult(task, (*ranked, *rest), others, p_values)
+        ranks, p_values = table.ranks, tuple(map(tuple, table.p_values.tolist()))
+    lines = results(matrices, common)
+    ordered = [*ranks, *(name for name in matrices if name not in ranks)]
+    others = [results({name: own}, rest)[name] for name, (own, rest) in _each_against_the_others(raters or {}).items()]
+    return TaskResult(
+        task, tuple(replace(lines[name], rank=ranks.get(name)) for name in ordered), tuple(others), p_values
+    )
 
 
 def evaluate_tasks(
@@ -328,9 +329,28 @@ def _each_against_the_others(raters: Mapping[str, ArrayLike]) -> dict[str, tuple
     return pairs
 
 
-def _details(found: Any) -> dict[str, Any]:
-    """Returns the numbers that a measure gives beside its value, under the names of `MetricResult`."""
+def _value(found: Any) -> float:
+    return float(found.value if hasattr(found, "value") else found)
+
+
+def _numbers(found: Any, interval: Interval, floor: ChanceFloor) -> FloatArray:
+    """The content of a `MetricResult`, as an array."""
     used = getattr(found, "groups_used", getattr(found, "segments", 0))
     dropped = getattr(found, "groups_dropped", getattr(found, "segments_dropped", 0))
-    numbers = {name: float(getattr(found, name, math.nan)) for name in ("epsilon", "error")}
-    return {**numbers, "used": int(used), "dropped": int(dropped)}
+    beside = (getattr(found, name, math.nan) for name in ("epsilon", "error"))
+    ends = interval.low, interval.high, interval.draws, interval.undefined
+    return np.array([_value(found), *beside, used, dropped, *ends, *astuple(floor)], dtype=float)
+
+
+def _result(name: str, numbers: FloatArray, level: float) -> MetricResult:
+    """A `MetricResult` out of its `_numbers`."""
+    value, epsilon, error, used, dropped, low, high, drawn, undefined, *floor = (
+        math.nan if math.isnan(number) else number
+        for number in numbers.tolist()  # records that are equal stay so
+    )
+    interval = Interval(low, high, level, int(drawn), int(undefined))
+    observed, mean, least, most, p_value, draws, without = floor
+    chance = ChanceFloor(observed, mean, least, most, p_value, int(draws), int(without))
+    return MetricResult(
+        name, value, interval, chance, epsilon=epsilon, error=error, used=int(used), dropped=int(dropped)
+    )

@@ -52,7 +52,7 @@ from metricsmith.meta_evaluation.matrices import (
     segment_correlation,
     system_means,
 )
-from metricsmith.meta_evaluation.pairwise import GoldPairs, PairwiseAccuracy, pairwise_accuracy, perm_pairs
+from metricsmith.meta_evaluation.pairwise import GoldPairs, PairwiseAccuracy, pairs_draws, pairwise_accuracy
 from metricsmith.meta_evaluation.systems import (
     SoftPairwiseAccuracy,
     SystemPairwiseAccuracy,
@@ -65,8 +65,7 @@ from metricsmith.meta_evaluation.systems import (
 )
 from metricsmith.stats import correlation as correlations
 from metricsmith.stats.correlation import GroupedCorrelation, IntArray
-from metricsmith.stats.resampling import PermutationTest
-from metricsmith.stats.resampling.permutation import Exchange, Swapped
+from metricsmith.stats.resampling.permutation import Exchange, PermutationDraws, Swapped
 
 __all__ = [
     "Against",
@@ -162,11 +161,11 @@ class SegmentAccuracy:
 
     def pairs_exchanged(
         self, first: FloatArray, second: FloatArray, gold: FloatArray, resamples: int, seed: int
-    ) -> PermutationTest | None:
-        """`perm_pairs` where a threshold is calibrated, as in WMT; None at a given one."""
+    ) -> PermutationDraws | None:
+        """The draws of `perm_pairs` where a threshold is calibrated, as in WMT; None at a given one."""
         if self.epsilon is not None:
             return None
-        return perm_pairs(first, second, gold, by=self.by, decimals=self.decimals, resamples=resamples, seed=seed)
+        return pairs_draws(first, second, gold, by=self.by, decimals=self.decimals, resamples=resamples, seed=seed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation.matrices import FloatArray, Grouping, common_cells, grouped, paired_matrices
 from metricsmith.stats.correlation import IntArray
-from metricsmith.stats.resampling import PermutationTest, permutation_p_value
+from metricsmith.stats.resampling import PermutationTest
 from metricsmith.stats.resampling.draws import check_draws
+from metricsmith.stats.resampling.permutation import PermutationDraws
 
 __all__ = [
     "GoldPairs",
@@ -25,6 +26,7 @@ __all__ = [
     "PairwiseAccuracy",
     "check_epsilon",
     "differences",
+    "pairs_draws",
     "pairwise_accuracy",
     "perm_pairs",
 ]
@@ -347,12 +349,29 @@ def perm_pairs(
     The ``pairs`` test of mt-metrics-eval, which WMT's metrics tasks of 2023 to 2025 use for acc-t; it gives b / m, with
     its metrics in the other order.
     """
+    return pairs_draws(
+        first, second, gold, by=by, epsilon=epsilon, decimals=decimals, resamples=resamples, seed=seed
+    ).test("greater")
+
+
+def pairs_draws(
+    first: ArrayLike,
+    second: ArrayLike,
+    gold: ArrayLike,
+    *,
+    by: Grouping = "item",
+    epsilon: float | None = None,
+    decimals: int | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> PermutationDraws:
+    """Returns the draws of `perm_pairs`, whose parameters these are."""
     check_draws(resamples)
     check_epsilon(epsilon)
     (first, second), gold = common_cells([first, second], gold)
     pairs = GoldPairs(grouped(gold, gold, by)[0], decimals)
     if not pairs.used:
-        return permutation_p_value(math.nan, np.full(resamples, math.nan), "greater")
+        return PermutationDraws(math.nan, np.full(resamples, math.nan))
     right = []
     for metric in grouped(first, second, by):
         threshold = pairs.calibrated(metric)[1] if epsilon is None else epsilon
@@ -364,7 +383,7 @@ def perm_pairs(
     share = np.where(sizes > 0, 1 / np.maximum(sizes, 1), 0.0) / pairs.used
     moving = (won + lost).astype(np.int64)
     taken = np.random.default_rng(seed).binomial(moving, 0.5, size=(resamples, sizes.size))
-    return permutation_p_value(float((won - lost) @ share), (2 * taken - moving) @ share, "greater")
+    return PermutationDraws(float((won - lost) @ share), (2 * taken - moving) @ share)
 
 
 def _by_group(

@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.meta_evaluation.kept import Kept
 from metricsmith.meta_evaluation.matrices import FloatArray, Measure, common_cells, measure_value, paired_matrices
-from metricsmith.meta_evaluation.significance import Swap, better_test
+from metricsmith.meta_evaluation.significance import PairTests, Swap
 from metricsmith.threads import one_thread
 
-__all__ = ["FEW_METRICS", "RankTable", "TaskAverage", "Tests", "average_over_tasks", "check_tests", "rank_table"]
+__all__ = [
+    "FEW_METRICS", "RankTable", "TaskAverage", "Tests", "average_over_tasks", "check_tests", "clusters", "rank_table",
+]  # fmt: skip
 
 Tests = Literal["all", "deciding"]
 # People read the p-values of few metrics. Fifty have 1,225 pairs, and their clusters need 50 to 260 of them.
@@ -68,6 +71,7 @@ def rank_table(
     swap: Swap = "pairs",
     tests: Tests | None = None,
     tested: Callable[[int, int], None] | None = None,
+    kept: Kept | None = None,
 ) -> RankTable:
     """Rank metrics by a measure, with clusters of those that a test cannot tell apart.
 
@@ -95,6 +99,8 @@ def rank_table(
         from it (`perm_both`). By default ``all`` up to `FEW_METRICS` metrics.
     tested : callable, optional
         Called after each test with how many are done, and of how many; of how many at least, for ``deciding``.
+    kept : mutable mapping of str to ndarray, optional
+        As for `PairTests`.
 
     Raises
     ------
@@ -123,13 +129,15 @@ def rank_table(
     names = sorted(values, key=lambda name: -values[name])
     every = (len(names) <= FEW_METRICS) if tests is None else tests == "all"
 
-    def p_value(better: int, worse: int) -> float:
-        return better_test(
-            measure, matrices[names[better]], matrices[names[worse]], common, swap=swap, resamples=resamples, seed=seed,
-            deciding=None if every else level,
-        ).p_value  # fmt: skip
+    pairs = PairTests(
+        measure, matrices, common, swap=swap, resamples=resamples, seed=seed, deciding=None if every else level,
+        kept=kept,
+    )  # fmt: skip
 
-    p_values, ranks = _clusters(len(names), p_value, level, every, tested)
+    def p_value(better: int, worse: int) -> float:
+        return pairs.draws(names[better], names[worse]).test("greater").p_value
+
+    p_values, ranks = clusters(len(names), p_value, level, every, tested)
     cells = int((~np.isnan(common)).sum())
     return RankTable(
         {name: values[name] for name in names}, dict(zip(names, ranks, strict=True)),
@@ -181,25 +189,28 @@ def average_over_tasks(
     }
 
 
-def check_tests(swap: str, tests: str | None) -> tuple[Swap, Tests | None]:
-    """Both, if they have a meaning for `rank_table`; else an `OptionError`."""
-    chosen_tests = "all" if tests is None else tests
-    for what, chosen, known in (("swap", swap, get_args(Swap)), ("tests", chosen_tests, get_args(Tests))):
-        if chosen not in known:
-            raise OptionError(
-                f"unknown {what}={chosen!r} (--{what}){nearest(chosen, known)}; allowed are {' and '.join(known)}"
-            )
-    return cast(Swap, swap), cast("Tests | None", tests)
-
-
-def _clusters(
+def clusters(
     metrics: int,
     p_value: Callable[[int, int], float],
     level: float,
     every: bool,
     tested: Callable[[int, int], None] | None = None,
 ) -> tuple[FloatArray, list[int]]:
-    """P-values and ranks of metrics in order, from the p-value of each two, or of those alone that decide a rank."""
+    """P-values and ranks of metrics in order, best first, from the p-value of each two.
+
+    Parameters
+    ----------
+    metrics : int
+        How many there are.
+    p_value : callable
+        ``p_value(above, below)`` of two places from 0.
+    level : float
+        P-values up to this one open a new rank.
+    every : bool
+        Whether every two are tested, or those alone that decide a rank.
+    tested : callable, optional
+        As for `rank_table`.
+    """
     p_values = np.full((metrics, metrics), math.nan)
     ranks: list[int] = []
     start = done = 0
@@ -216,3 +227,14 @@ def _clusters(
         start = place if beaten else start
         ranks.append(ranks[-1] + beaten if ranks else 1)
     return p_values, ranks
+
+
+def check_tests(swap: str, tests: str | None) -> tuple[Swap, Tests | None]:
+    """Both, if they have a meaning for `rank_table`; else an `OptionError`."""
+    chosen_tests = "all" if tests is None else tests
+    for what, chosen, known in (("swap", swap, get_args(Swap)), ("tests", chosen_tests, get_args(Tests))):
+        if chosen not in known:
+            raise OptionError(
+                f"unknown {what}={chosen!r} (--{what}){nearest(chosen, known)}; allowed are {' and '.join(known)}"
+            )
+    return cast(Swap, swap), cast("Tests | None", tests)

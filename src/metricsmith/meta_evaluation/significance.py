@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError
+from metricsmith.meta_evaluation.kept import Kept, key_of
 from metricsmith.meta_evaluation.matrices import (
     FloatArray,
     Grouping,
@@ -24,20 +25,26 @@ from metricsmith.meta_evaluation.matrices import (
 from metricsmith.stats.resampling import (
     Groups,
     PermutationTest,
-    paired_permutation_test,
     permutation_p_value,
 )
 from metricsmith.stats.resampling.draws import check_draws
 from metricsmith.stats.resampling.intervals import percentile_interval
-from metricsmith.stats.resampling.permutation import Swapped, permuted_rows
+from metricsmith.stats.resampling.permutation import (
+    PermutationDraws,
+    Swapped,
+    paired_permutation_draws,
+    permuted_rows,
+)
 
 __all__ = [
     "ChanceFloor",
+    "PairTests",
     "Swap",
-    "better_test",
+    "better_draws",
     "chance_floor",
     "chance_floors",
     "perm_both",
+    "perm_both_draws",
 ]
 
 Swap = Literal["pairs", "scores"]
@@ -203,6 +210,26 @@ def perm_both(
     Deutsch, Dror and Roth (2021), "A statistical analysis of summarization evaluation metrics using resampling
     methods". mt-metrics-eval gives b / m, with its metrics in the other order.
     """
+    return perm_both_draws(
+        measure, first, second, gold, groups=groups, resamples=resamples, seed=seed, standardize=standardize, stop=stop,
+        approximately=approximately,
+    ).test("greater")  # fmt: skip
+
+
+def perm_both_draws(
+    measure: Measure,
+    first: ArrayLike,
+    second: ArrayLike,
+    gold: ArrayLike,
+    *,
+    groups: Groups | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    standardize: bool = True,
+    stop: tuple[float, float] | None = None,
+    approximately: bool = False,
+) -> PermutationDraws:
+    """Returns the draws of `perm_both`, whose parameters these are; fewer where it ends early."""
     (first, second), gold = common_cells([first, second], gold)
     present = ~np.isnan(gold)
     labels = None
@@ -224,14 +251,14 @@ def perm_both(
         found: Swapped | None = own_way(measure, "approximated", *sides) if approximately else None
         return own_way(measure, "exchanged", *sides) if found is None else found
 
-    return paired_permutation_test(
+    return paired_permutation_draws(
         statistic, first[present], second[present], gold[present], labels,
         permutations=resamples, seed=seed, standardize=standardize, alternative="greater",
         exchange=exchange, stop=stop,
     )  # fmt: skip
 
 
-def better_test(
+def better_draws(
     measure: Measure,
     first: FloatArray,
     second: FloatArray,
@@ -241,8 +268,8 @@ def better_test(
     resamples: int,
     seed: int,
     deciding: float | None = None,
-) -> PermutationTest:
-    """The test of a rank table: `perm_pairs` or `perm_both`.
+) -> PermutationDraws:
+    """The draws of a rank table's test: `perm_pairs` or `perm_both`.
 
     Parameters
     ----------
@@ -253,14 +280,61 @@ def better_test(
         A level, if all that matters is on which side of it the p-value is. Draws then end early, at .4 and 10 times the
         level (.02 and .5, as in mt-metrics-eval, at .05). An approximation counts unless its p-value is near the level.
     """
-    by_pairs: PermutationTest | None = None
+    by_pairs: PermutationDraws | None = None
     if swap == "pairs":
         by_pairs = own_way(measure, "pairs_exchanged", first, second, gold, resamples, seed)
     if by_pairs is not None:
         return by_pairs
     stop = None if deciding is None else (0.4 * deciding, 10 * deciding)
     if deciding is not None and hasattr(measure, "approximated"):
-        test = perm_both(measure, first, second, gold, resamples=resamples, seed=seed, stop=stop, approximately=True)
-        if abs(test.p_value - deciding) > getattr(measure, "p_error", 0.0):
-            return test
-    return perm_both(measure, first, second, gold, resamples=resamples, seed=seed, stop=stop)
+        near = perm_both_draws(
+            measure, first, second, gold, resamples=resamples, seed=seed, stop=stop, approximately=True
+        )
+        if abs(near.test("greater").p_value - deciding) > getattr(measure, "p_error", 0.0):
+            return near
+    return perm_both_draws(measure, first, second, gold, resamples=resamples, seed=seed, stop=stop)
+
+
+class PairTests:
+    """The tests of every two metrics of a task, each made when it is asked for, and made once.
+
+    Parameters
+    ----------
+    measure : callable
+        See `Measure`.
+    metrics : mapping of str to ndarray, shape (k, n)
+        With the same cells as gold.
+    gold : ndarray, shape (k, n)
+    swap, resamples, seed, deciding
+        As for `better_draws`.
+    kept : mutable mapping of str to ndarray, optional
+        Draws that are there already, and where new ones go; see `metricsmith.meta_evaluation.kept`.
+    """
+
+    def __init__(
+        self,
+        measure: Measure,
+        metrics: Mapping[str, FloatArray],
+        gold: FloatArray,
+        *,
+        swap: Swap = "pairs",
+        resamples: int = 1000,
+        seed: int = 0,
+        deciding: float | None = None,
+        kept: Kept | None = None,
+    ) -> None:
+        self._settings: dict[str, Any] = {"swap": swap, "resamples": resamples, "seed": seed, "deciding": deciding}
+        self._measure, self._metrics, self._gold = measure, metrics, gold
+        self._kept: Kept = {} if kept is None else kept
+        self._task = key_of(measure, gold, *self._settings.values())
+        self._keys = {name: key_of(scores) for name, scores in metrics.items()}
+
+    def draws(self, first: str, second: str) -> PermutationDraws:
+        """Returns the draws of the first metric's value less the second's, the first being the better one."""
+        key = key_of("test", self._task, self._keys[first], self._keys[second])
+        if key not in self._kept:
+            pair = self._metrics[first], self._metrics[second]
+            made = better_draws(self._measure, *pair, self._gold, **self._settings)
+            self._kept[key] = np.append(made.observed, made.draws)
+        observed, *draws = self._kept[key].tolist()
+        return PermutationDraws(observed, np.array(draws))

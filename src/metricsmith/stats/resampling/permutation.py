@@ -26,11 +26,13 @@ __all__ = [
     "Alternative",
     "Exchange",
     "MINIMUM_GROUPS",
+    "PermutationDraws",
     "PermutationTest",
     "Swapped",
     "benjamini_hochberg",
     "benjamini_yekutieli",
     "holm",
+    "paired_permutation_draws",
     "paired_permutation_test",
     "permutation_null",
     "permutation_p_value",
@@ -68,6 +70,25 @@ class PermutationTest:
     p_value: float
     draws: int
     undefined: int
+
+
+@dataclass(frozen=True, slots=True)
+class PermutationDraws:
+    """The statistic of the data as they are, and that of every draw: all that a permutation test rests on.
+
+    Parameters
+    ----------
+    observed : float
+    draws : ndarray, shape (m,)
+        NaN where the statistic is undefined.
+    """
+
+    observed: float
+    draws: FloatArray
+
+    def test(self, alternative: Alternative = "two-sided") -> PermutationTest:
+        """`permutation_p_value` of the draws."""
+        return permutation_p_value(self.observed, self.draws, alternative)
 
 
 def permutation_test(
@@ -241,6 +262,28 @@ def paired_permutation_test(
     Deutsch, Dror and Roth (2021), "A statistical analysis of summarization evaluation metrics using
     resampling methods": the test that permutes inputs.
     """
+    return paired_permutation_draws(
+        statistic, first, second, rating, groups, permutations=permutations, seed=seed, batched=batched,
+        standardize=standardize, alternative=alternative, exchange=exchange, stop=stop,
+    ).test(alternative)  # fmt: skip
+
+
+def paired_permutation_draws(
+    statistic: Statistic,
+    first: ArrayLike,
+    second: ArrayLike,
+    rating: ArrayLike | None = None,
+    groups: Groups | None = None,
+    *,
+    permutations: int = 1000,
+    seed: int = 0,
+    batched: bool = False,
+    standardize: bool = True,
+    alternative: Alternative = "two-sided",
+    exchange: Exchange | None = None,
+    stop: tuple[float, float] | None = None,
+) -> PermutationDraws:
+    """Returns the draws of `paired_permutation_test`, whose parameters these are; fewer where it ends early."""
     check_draws(permutations)
     sides = [list(np.atleast_2d(np.asarray(side, dtype=float).T)) for side in (first, second)]
     q, ratings = len(sides[0]), [] if rating is None else [rating]
@@ -277,7 +320,7 @@ def paired_permutation_test(
         reached = (test.p_value * (test.draws + 1) - 1) / test.draws if test.draws else math.nan
         if stop is not None and (reached < stop[0] or reached > stop[1]):
             break
-    return test
+    return PermutationDraws(observed, np.concatenate(draws))
 
 
 def standardized(values: FloatArray) -> FloatArray:
