@@ -51,6 +51,7 @@ METRICS = [
     Panel([JUDGE, CriterionJudge(criterion="Tone", meaning="Kind.", task="Write.")]).members()[0],
     DnAEval([Dimension(name="Brevity", meaning="Short.", weight=1)], task="Write."),
     MQMJudge(source_language="English", target_language="German", runs=2),
+    MQMJudge(source_language="English", target_language="German", runs=2, spans=False, name="mqm_without_spans"),
     Specialist(ExamplePolicy(rater="any")).compile(Parrot(), Q),
     ChoiceJudge(["yes", "no"], "Is it short?", "Write.", "yes"),
     ResponseSetJudge(["yes", "no"], "Is it short?", "Write.", ["yes"]),

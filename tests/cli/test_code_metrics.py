@@ -21,7 +21,7 @@ KEPT = CodeMetric(
     "    return len(wanted & set(output.split())) / len(wanted)\n",
     "kept", name="kept", meaning="The share of the reference's words that the rewrite has.",
 )  # fmt: skip
-LISTED = "the metric has 1 code component, kept, which only the sandbox runs; scoring needs pip install"
+LISTED = "the metric has 1 code component, kept, which only the sandbox runs; wherever it scores, the sandbox must be "
 READ = ("--target", "rating", "--output", "rewrite", "--input", "notice", "--reference", "gold", "--group", "bundle",
         "--id", "case")  # fmt: skip
 

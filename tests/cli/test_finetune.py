@@ -54,6 +54,13 @@ def test_an_unknown_encoder_is_refused_before_anything_else(run, own, write_own,
     assert not (tmp_path / "out").exists()
 
 
+def test_weights_that_are_not_there_are_told_by_the_name_of_the_option(run, letters, tmp_path):
+    code, _, err = run("induce", letters, *NAMED, "--finetune", "minilm=nowhere", "--out", tmp_path / "out")
+    assert code == 2
+    assert "--finetune minilm=nowhere: " in err
+    assert "metrics[" not in err
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from metricsmith.bank.models.finetuned import ENCODERS
 from metricsmith.bank.weighted import CORPUS_MODELS, MODELS, model_family
 from planted import planted_rows
 
@@ -36,6 +37,13 @@ def test_the_bank_lists_metrics_with_weights_and_those_that_lack_them(run, tmp_p
     cards = json.loads(run("bank", "list", "--models", "--json")[1])
     assert {card["cost"] for card in cards} == {"local"}
     assert next(card for card in cards if card["weights"] == "bertscore")["checkpoint"]["model"] == "roberta-large"
+
+
+def test_encoders_that_are_fetched_by_name_are_listed_below(run, nothing_here):
+    lines = [line.split() for line in run("bank", "list", "--models")[1].splitlines()]
+    head = next(place for place, line in enumerate(lines) if line[:3] == ["encoder", "for", "--finetune"])
+    assert [line[0] for line in lines[head + 1 :]] == list(ENCODERS)
+    assert lines[head + 2] == ["modernbert_base", "0.60", "1.00", "no"]
 
 
 def test_absent_weights_have_one_line_with_one_command(run, nothing_here):

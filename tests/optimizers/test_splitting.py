@@ -98,7 +98,7 @@ def test_the_budget_decides_and_the_first_line_says_so():
     # Three folds and the last pass ask for axes and let two judges read 30 rows: 4 * 61 at most.
     assert record.evaluation == "holdout"
     assert record.split == (
-        "Hold-out, though holding out 0.3 of the rows leaves 3 groups to test on: the budget does not reach for 3-fold "
+        "Hold-out, though holding out .3 of the rows leaves 3 groups to test on: the budget does not reach for 3-fold "
         "cross-validation by group: an estimate of 244 requests is more than --max-requests 100 allows. A hold-out "
         "would ask at most 61 requests, cross-validation at most 244."
     )
@@ -126,7 +126,7 @@ def test_a_cross_validation_of_more_than_five_hold_outs_is_not_made(monkeypatch)
 
 def test_a_plan_says_how_rows_are_set_aside():
     text = prepare(rated_table(10), COLUMNS).plan()
-    assert "3-fold cross-validation by group: holding out 0.3 of the rows leaves 3 groups" in text
+    assert "3-fold cross-validation by group: holding out .3 of the rows leaves 3 groups" in text
 
 
 def test_rows_that_own_judges_have_learned_from_are_in_both_estimates():

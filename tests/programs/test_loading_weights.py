@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from copy import deepcopy
 
 import pytest
 
@@ -12,6 +11,7 @@ from metricsmith.bank.catalogue import full_bank
 from metricsmith.errors import OptionError, StateError
 from metricsmith.programs.loading import from_state, load
 from metricsmith.programs.state import write_state
+from state_changes import REMOVED, with_change
 
 HASH = "5f" * 32
 STATE = {
@@ -22,20 +22,6 @@ STATE = {
     },
 }  # fmt: skip
 CORPUS = {"documents": 2, "frequencies": {"7": 1}}
-REMOVED = object()
-
-
-def changed(place, value):
-    state = deepcopy(STATE)
-    *path, last = place.split(".")
-    part = state
-    for name in path:
-        part = part[name]
-    if value is REMOVED:
-        del part[last]
-    else:
-        part[last] = value
-    return state
 
 
 @pytest.mark.parametrize(
@@ -69,17 +55,17 @@ def changed(place, value):
 )
 def test_a_state_that_the_table_does_not_allow_is_refused(place, value, said):
     with pytest.raises(StateError, match=said):
-        from_state(changed(place, value))
+        from_state(with_change(STATE, place, value))
 
 
 def test_the_corpus_of_a_metric_that_weighs_by_one_is_kept():
-    state = changed("model.options", {"idf": True}) | {"statistics": CORPUS}
+    state = with_change(STATE, "model.options", {"idf": True}) | {"statistics": CORPUS}
     metric = from_state(state)
     assert (metric.statistics, metric.to_state()) == (CORPUS, state)
 
 
 def test_the_id_of_a_file_is_a_text_that_leads_nowhere():
-    metric = from_state(changed("model.id", "somebody/else"))
+    metric = from_state(with_change(STATE, "model.id", "somebody/else"))
     assert metric.family.model.id == "roberta-large"
 
 

@@ -45,6 +45,7 @@ JUDGES += [
     DirectAssessment(**LANGUAGES, scale="classes"),
     ESAJudge(**LANGUAGES),
     MQMAnnotator(**LANGUAGES),
+    MQMAnnotator(**LANGUAGES, spans=False, name="mqm_without_spans"),
 ]
 
 

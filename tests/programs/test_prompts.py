@@ -130,6 +130,7 @@ ASKED = {
     "response_set_judge_alone": lambda: chosen(ResponseSetJudge, forced=False),
     "esa_judge": lambda: translated(ESAJudge),
     "mqm_annotator": lambda: translated(MQMAnnotator),
+    "mqm_annotator_without_spans": lambda: translated(MQMAnnotator, spans=False),
     "dimensions": lambda: DimensionsGenerator()(task=TASK.description, rating="rating", count=3),
     "panel": panel,
     "axes": axes,
@@ -172,7 +173,7 @@ ANSWER = {
 
 
 def rendered(name: str) -> str:
-    errors = {"errors": '{"critical": [], "major": [], "minor": []}'} if name == "mqm_annotator" else {}
+    errors = {"errors": '{"critical": [], "major": [], "minor": []}'} if name.startswith("mqm_annotator") else {}
     lm = DummyLM([ANSWER | errors])
     with dspy.context(lm=lm, adapter=dspy.ChatAdapter(use_json_adapter_fallback=False)):
         ASKED[name]()

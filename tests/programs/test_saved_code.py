@@ -67,8 +67,8 @@ def test_loading_runs_nothing_and_lists_the_code(tmp_path, caplog):
         metric.save(tmp_path / "both.json")
         load(tmp_path / "both.json")
     said = (
-        "the metric has 2 code components, words, kept_words, which only the sandbox runs; scoring needs pip install "
-        "'metricsmith[code]'"
+        "the metric has 2 code components, words, kept_words, which only the sandbox runs; wherever it scores, the "
+        "sandbox must be installed (pip install 'metricsmith[code]')"
     )
     assert caplog.messages[0] == said.replace("2 code components, words, kept_words", "1 code component, words")
     assert caplog.messages[-1] == metric.demands[-1] == said

@@ -7,7 +7,6 @@ import logging
 import shutil
 import subprocess
 import sys
-from copy import deepcopy
 
 import dspy
 import numpy as np
@@ -20,11 +19,11 @@ from metricsmith.metric import make_row
 from metricsmith.programs.learned import learned_from
 from metricsmith.programs.loading import from_state, load
 from saved import induced, write
+from state_changes import REMOVED, with_change
 
 METRIC = trained_by_hand()
 NAME = f"{METRIC.trained.digest}.safetensors"
 LEARNED = {METRIC.trained.digest: METRIC.trained.content}
-REMOVED = object()
 
 
 def nested():
@@ -108,19 +107,6 @@ def test_weights_of_another_method_or_shape_are_refused_when_they_are_used(tmp_p
             load(tmp_path).judge_batch(lettered_rows(2))
 
 
-def changed(place, value):
-    state = deepcopy(METRIC.to_state())
-    *path, last = place.split(".")
-    part = state
-    for name in path:
-        part = part[name]
-    if value is REMOVED:
-        del part[last]
-    else:
-        part[last] = value
-    return state
-
-
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
@@ -156,7 +142,7 @@ def changed(place, value):
     ],
 )
 def test_a_state_with_anything_else_is_refused_with_the_place(tmp_path, place, value, said):
-    state = changed(place, value)
+    state = with_change(METRIC.to_state(), place, value)
     with pytest.raises(StateError) as problem:
         from_state(state, learned=LEARNED)
     assert said in str(problem.value)

@@ -16,11 +16,12 @@ FILES = (FOLDER / "notices.en.txt", FOLDER / "alpha.txt", FOLDER / "beta.txt", F
 DOCUMENTS = FOLDER / "notices.docs.txt"
 GOLD = FOLDER / "gold.tsv"
 FOUND, INVENTED = 0.8, 0.15  # chances of a planted error to be found, of a faultless text to be blamed
+ASKED = ("type", "description")  # where no spans are asked for
 FENCED = re.compile(r"\[\[ ## (source|translation) ## \]\]\n«begin (\w+)»\n(.*?)\n«end \2»", re.DOTALL)
 
 
 class Reviser:
-    """Answers for `AnnotateErrors`: of equal prompts each gets an answer of its own, by how often it was asked."""
+    """Answers for `AnnotateErrors`, or `NameErrors`: equal prompts get one each, by how often they were asked."""
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
@@ -51,4 +52,6 @@ class Reviser:
         if draw(f"invented {translation}", attempt, self.seed) < INVENTED:
             word = translation.split()[0]
             lists["minor"].append({"span": word, "type": "style/awkward", "description": "sounds stiff"})
+        if '"span"' not in prompt:
+            lists = {severity: [{key: error[key] for key in ASKED} for error in own] for severity, own in lists.items()}
         return {"errors": json.dumps(lists)}

@@ -227,7 +227,8 @@ def code_listed(states: Iterable[Mapping[str, Any]]) -> list[str]:
     if not names:
         return []
     components = count(len(names), "code component")
-    return [f"the metric has {components}, {', '.join(names)}, which only the sandbox runs; scoring needs {INSTALL}"]
+    listed = f"the metric has {components}, {', '.join(names)}, which only the sandbox runs"
+    return [f"{listed}; wherever it scores, the sandbox must be installed ({INSTALL})"]  # the same on every machine
 
 
 def _parameters(source: str, function: str) -> tuple[str, ...]:

@@ -82,7 +82,8 @@ def _on_this_machine(family: Family) -> dict[str, Any]:
 
 
 def _weights_table(families: list[Family]) -> str:
-    """A line for each family, and below them the reasons why some cannot be computed here."""
+    """A line for each family, then the reasons why some cannot be computed here, and the encoders of ``--finetune``."""
+    from metricsmith.bank.models.finetuned import CHECKPOINTS, ENCODERS
     from metricsmith.bank.weighted import uncomputable
     from metricsmith.report.blocks import TextTable
     from metricsmith.report.render import aligned
@@ -103,4 +104,9 @@ def _weights_table(families: list[Family]) -> str:
         f"not usable, since {reason}:\n" + fill(", ".join(names), WIDTH, initial_indent="  ", subsequent_indent="  ")
         for reason, names in uncomputable(families).items()
     ]
-    return "\n".join([*aligned(TextTable(head, rows)), f"licence: {', '.join(sorted(licences))}", *lines])
+    encoders = [
+        (name, f"{CHECKPOINTS[name].disk:.2f}", f"{CHECKPOINTS[name].memory:.2f}", "no" if spec.lacking() else "yes")
+        for name, spec in ENCODERS.items()
+    ]
+    trained = aligned(TextTable(("encoder for --finetune", *head[1:4]), encoders))
+    return "\n".join([*aligned(TextTable(head, rows)), f"licence: {', '.join(sorted(licences))}", *lines, *trained])

@@ -18,7 +18,7 @@ from metricsmith.cli.options import (
 from metricsmith.cli.running import check_places, check_replaceable, interruptible, tell, tell_notes
 from metricsmith.cli.saved_metrics import auto_metrics, finetuned
 from metricsmith.cli.terminal import say
-from metricsmith.errors import OptionError
+from metricsmith.errors import NeedsError, OptionError
 from metricsmith.report.induction.document import RunDocument
 
 __all__ = ["induce_command"]
@@ -58,6 +58,7 @@ def induce_command(
     """Induce a metric from rated outputs."""
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.induce import prepare
+    from metricsmith.optimizers.own import not_here
     from metricsmith.optimizers.probed import with_probe
     from metricsmith.optimizers.splitting import Division
     from metricsmith.studies.probing.run import Prober
@@ -73,6 +74,8 @@ def induce_command(
     rated = read_table(table.data, **reading)
     fraction, test_table = _test_rows(test, reading)
     if trained := finetuned(finetune, rated.task):
+        if why := not_here(trained):
+            raise NeedsError(f"--finetune {finetune}: {why}")
         optimizer = replace(optimizer, metrics=[*optimizer.own, trained])
     tell_notes(rated, output, asks=lm is not None and candidates.bank not in ("existing", "none"))
     run = prepare(rated, optimizer, Division(fraction, test_table, cv, split))

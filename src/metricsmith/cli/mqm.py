@@ -51,6 +51,7 @@ def mqm_command(
     aggregate: Annotated[str, typer.Option(help=f"{', '.join(OTHERS)} or {LAST}.")] = "rrwa",
     weights: Annotated[str, typer.Option(metavar="gemba|wmt", help="What errors cost: 25/5/1 or 5/5/1.")] = "gemba",
     temperature: Annotated[float, typer.Option(help="Of each run; above .15, so that runs differ.")] = 0.4,
+    no_spans: Annotated[bool, typer.Option("--no-spans", help="Ask for errors without the words they are in.")] = False,
     model: ModelOptions = ModelOptions(),
     limits: LimitOptions = LimitOptions(),
     output: OutputOptions = OutputOptions(Path("metricsmith-mqm")),
@@ -78,7 +79,7 @@ def mqm_command(
     options: dict[str, Any] = {"aggregate": aggregate, "context": context, "min_runs": min_runs, "stop_when": stop_when}
     judge = MQMJudge(
         source_language=source_lang, target_language=target_lang, weights=MQMWeights.named(weights), runs=runs,
-        temperature=temperature, **options,
+        temperature=temperature, spans=not no_spans, **options,
     )  # fmt: skip
     translations = read_translations(source, targets or (), documents=documents, columns=_columns(column or ()))
     scoring = limits.scoring()

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal
 
 import dspy
@@ -22,7 +21,7 @@ from metricsmith.model_calls.models import using
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import Prepared, prepare
 from metricsmith.optimizers.own import from_learning
-from metricsmith.optimizers.result import RunResult
+from metricsmith.optimizers.result import RunResult, write_metric_and
 from metricsmith.optimizers.spending import spending
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.splitting import FEWEST_GROUPS, FEWEST_ROWS, Division
@@ -62,13 +61,7 @@ class Distilled:
         DataError
             If the folder cannot be written to.
         """
-        target = Path(folder)
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-            self.metric.save(target / "metric.json")
-            write_distillation(self.record, target)
-        except OSError as problem:
-            raise DataError(f"cannot write to {target}: {problem.strerror}; name another folder") from problem
+        write_metric_and(self.metric, folder, lambda target: write_distillation(self.record, target))
 
     def _repr_html_(self) -> str:
         return self.record._repr_html_()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -16,7 +17,7 @@ from metricsmith.report.induction.record import RunRecord
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RunResult"]
+__all__ = ["RunResult", "write_metric_and"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,13 +37,7 @@ class RunResult:
         DataError
             If the folder cannot be written to.
         """
-        target = Path(folder)
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-            self.metric.save(target / "metric.json")
-            write_reports(self.record, target, raw_csv=raw_csv)
-        except OSError as problem:
-            raise DataError(f"cannot write to {target}: {problem.strerror}; name another folder") from problem
+        write_metric_and(self.metric, folder, lambda target: write_reports(self.record, target, raw_csv=raw_csv))
 
     def to_pandas(self) -> pd.DataFrame:
         """One line a row: its rating, its prediction and every component's number."""
@@ -53,3 +48,20 @@ class RunResult:
 
     def __repr__(self) -> str:
         return f"RunResult(metric={self.metric!r}, tau-b {statistic(self.record.headline.kendall_tau_b)})"
+
+
+def write_metric_and(metric: InducedMetric, folder: str | PathLike[str], report: Callable[[Path], None]) -> None:
+    """Write a metric as ``metric.json`` into a folder, which is made if it does not exist, and a report beside it.
+
+    Raises
+    ------
+    DataError
+        If the folder cannot be written to.
+    """
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        metric.save(target / "metric.json")
+        report(target)
+    except OSError as problem:
+        raise DataError(f"cannot write to {target}: {problem.strerror}; name another folder") from problem

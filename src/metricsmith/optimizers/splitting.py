@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from metricsmith.datasets.splits import Split, content_order, effective_groups, folds, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
+from metricsmith.formats import count, statistic
 from metricsmith.metric import Metric
 from metricsmith.optimizers.cross_fitting import is_untrained
 from metricsmith.optimizers.options import Options
@@ -194,7 +195,7 @@ def settled(
         return estimate_run(splits.with_learning(more) if more else splits, task, options, most=most)
 
     groups = len(set(held.test.groups))
-    left = f"holding out {FRACTION:g} of the rows leaves {groups} group{'' if groups == 1 else 's'} to test on"
+    left = f"holding out {statistic(FRACTION, 1)} of the rows leaves {count(groups, 'group')} to test on"
     if groups >= ENOUGH:
         requests = asking(held, most=False).requests
         costs = f" It asks about {requests:,} requests." if requests else ""

@@ -17,7 +17,7 @@ from metricsmith.formats import count
 from metricsmith.metric import content_hash
 from metricsmith.model_calls.adapters import adapter_in_force
 from metricsmith.model_calls.models import form_identity, identity, using
-from metricsmith.programs.judges.mqm import MQMJudge
+from metricsmith.programs.judges.mqm import NO_SPANS, MQMJudge
 from metricsmith.programs.judges.repeated import numbers_of
 from metricsmith.records import Judgement, Usage
 from metricsmith.report.translations.record import MeanScore, SegmentScore, SystemDifference, TranslationRecord
@@ -109,7 +109,7 @@ def recorded(
         estimated=estimated or Usage(),
         signature=_signature(judge, translations),
         warnings=tuple(_warnings(segments, systems, runs)),
-        notes=translations.notes,
+        notes=translations.notes if judge.judge.has_spans else (*translations.notes, NO_SPANS),
         differences=tuple(_differences(segments, [line.system for line in systems if line.segments])),
         metric=judge.name,
     )
@@ -125,6 +125,7 @@ def _half_widths(judge: MQMJudge, needed: Sequence[Sequence[Judgement]]) -> list
 
 def _segment(judge: MQMJudge, row: Any, judgement: Judgement, parts: Sequence[Judgement], width: float) -> SegmentScore:
     kept = judge.kept(parts) if judgement.ok else np.zeros(len(parts), dtype=bool)
+    errors = judge.shared(parts) if judgement.ok and judge.judge.has_spans else ()
     return SegmentScore(
         id=row.id,
         system=row.system,
@@ -139,7 +140,7 @@ def _segment(judge: MQMJudge, row: Any, judgement: Judgement, parts: Sequence[Ju
         error=judgement.error,
         runs=tuple(part.raw for part in parts),
         kept=int(kept.sum()),
-        errors=judge.shared(parts) if judgement.ok else (),
+        errors=errors if judge.judge.has_spans else None,
     )
 
 

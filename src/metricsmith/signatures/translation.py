@@ -11,10 +11,17 @@ from metricsmith.signatures.base import ReviewedTranslation
 
 __all__ = [
     "AnnotateErrors", "AssessTranslation", "ClassifyTranslation", "ErrorsBySeverity", "MajorAndMinor",
-    "MarkAndAssess", "QualityClass", "QualityName", "TranslationError",
+    "MarkAndAssess", "NameErrors", "NamedError", "NamedErrors", "QualityClass", "QualityName", "TranslationError",
 ]  # fmt: skip
 
 NO_TYPES = frozenset({"none", "no error", "no-error", "no errors", "n/a"})
+
+
+def _is_error(value: str) -> str:
+    """An entry that says that there is no error is neither an error nor an empty list."""
+    if value.strip().lower().replace("_", " ") in NO_TYPES:
+        raise ValueError("this is no type of error: where there is none, the list is empty")
+    return value
 
 
 class TranslationError(pydantic.BaseModel):
@@ -32,13 +39,7 @@ class TranslationError(pydantic.BaseModel):
     type: str = pydantic.Field(description="one of the error types, as category/subcategory")
     description: str = pydantic.Field(description="what is wrong, in one short sentence")
 
-    @pydantic.field_validator("type")
-    @classmethod
-    def error(cls, value: str) -> str:
-        """An entry that says that there is no error is neither an error nor an empty list."""
-        if value.strip().lower().replace("_", " ") in NO_TYPES:
-            raise ValueError("this is no type of error: where there is none, the list is empty")
-        return value
+    checked_type = pydantic.field_validator("type")(_is_error)
 
 
 class ErrorsBySeverity(pydantic.BaseModel):
@@ -69,6 +70,45 @@ class AnnotateErrors(ReviewedTranslation):
 
     error_types: str = dspy.InputField(desc="categories, each with its subcategories")
     errors: ErrorsBySeverity = dspy.OutputField(desc="every error, in the list of its severity")
+
+
+class NamedError(pydantic.BaseModel):
+    """One error in a translation, without its place."""
+
+    type: str = pydantic.Field(description="one of the error types, as category/subcategory")
+    description: str = pydantic.Field(description="what is wrong, in a few words")
+
+    checked_type = pydantic.field_validator("type")(_is_error)
+
+
+class NamedErrors(pydantic.BaseModel):
+    """The errors of one translation. All three lists are always there, and no other."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    critical: list[NamedError]
+    major: list[NamedError]
+    minor: list[NamedError]
+
+
+class NameErrors(ReviewedTranslation):
+    """Find the errors in a translation, as a professional reviser who answers for the text would.
+
+    Compare source and translation word by word. An error is what the translation gets wrong: a fault of the source
+    that is translated faithfully is none, nor is another good way to say the same. Enter each error once, under the
+    gravest severity that is true of it:
+
+    critical: a reader understands something false that matters, or nothing at all.
+    major: the text stumbles or part of its meaning is off, but a reader gets what it is about.
+    minor: a reader notices it, and understands everything as it is meant.
+
+    Give the type of each error and say in a few words what is wrong; its place in the text is not asked for. A text
+    that has nothing to do with its source is one critical error of the type non-translation. Many translations have
+    no error: then all three lists are empty.
+    """
+
+    error_types: str = dspy.InputField(desc="categories, each with its subcategories")
+    errors: NamedErrors = dspy.OutputField(desc="every error, in the list of its severity")
 
 
 QualityName = Literal["lost", "fragmentary", "understandable", "sound", "flawless"]

@@ -23,7 +23,7 @@ from metricsmith.records import Checkpoint, Judgement, MetricCard, Output, Scale
 from metricsmith.reward import DSPyCallable
 from metricsmith.saving import metric_file, row_hash, write_state
 
-__all__ = ["ENCODERS", "LORA_FROM", "METHODS", "FinetunedMetric", "TrainingMethod", "shown_text"]
+__all__ = ["CHECKPOINTS", "ENCODERS", "LORA_FROM", "METHODS", "FinetunedMetric", "TrainingMethod", "shown_text"]
 
 LORA_FROM = 300  # rated rows from which method="auto" trains the network itself, where that can be done
 LAYOUT = 1  # raise it when `shown_text` changes, so that fingerprints change too

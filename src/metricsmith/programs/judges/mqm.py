@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.datasets.history import HistoricalRating, History
-from metricsmith.errors import DataError, OptionError
+from metricsmith.errors import DataError, OptionError, StateError
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.mqm import MQMWeights, SharedError, mqm_score, shared_errors, span_weight
 from metricsmith.programs import schema
@@ -23,42 +23,22 @@ from metricsmith.programs.judges.translation import (
     listed_errors,
     spans_of,
 )
-from metricsmith.records import Judgement, MetricCard, Output, Scale
-from metricsmith.signatures.translation import AnnotateErrors, ErrorsBySeverity, TranslationError
+from metricsmith.programs.judges.worked_translation import WORKED, WORKED_ERRORS
+from metricsmith.programs.kinds import asker_state
+from metricsmith.records import ErrorSpan, Judgement, MetricCard, Output, Scale
+from metricsmith.signatures.translation import (
+    AnnotateErrors,
+    ErrorsBySeverity,
+    NamedErrors,
+    NameErrors,
+)
 from metricsmith.stats.aggregation import TWO_SIGMA, Aggregate, OutlierRule, rrwa
 
 __all__ = ["MQMAnnotator", "MQMJudge"]
 
 SHARE = 0.5  # of the kept runs that must have found an error for it to be told
+NO_SPANS = "No spans were asked for: error marks, errors that runs share, and character F1 are left out"
 MOST_TOLD = 12  # errors in a feedback; all are in the spans
-
-WORKED = RowText(
-    input="Keep the valve closed while the tank is being filled. Check the valve again once the tank is full.",
-    output=(
-        "Halten Sie das Ventil offen, während der Tank gefüllt wird. Prüfen Sie das Ventil wieder , sobald das Ventil "
-        "voll ist."
-    ),
-    context=(
-        "Filling the tank\nKeep the valve closed while the tank is being filled. Check the valve again once the tank "
-        "is full.\nNever leave the tank unattended."
-    ),
-)
-WORKED_ERRORS = ErrorsBySeverity(
-    critical=[
-        TranslationError(
-            span="offen", type="accuracy/mistranslation", description="Tells to keep the valve open instead of closed."
-        )
-    ],
-    major=[
-        TranslationError(
-            span="das Ventil",
-            occurrence=3,
-            type="accuracy/mistranslation",
-            description="It is the tank that becomes full, not the valve.",
-        )
-    ],
-    minor=[TranslationError(span=" ,", type="fluency/punctuation", description="Space before the comma.")],
-)
 
 WEIGHTS = schema.made(
     schema.keys(
@@ -93,6 +73,10 @@ class MQMAnnotator(TranslationJudge):
     worked_example : bool
         Whether the prompt begins with a worked example, from English into German whatever the languages are. It is
         left out for the very text that it shows.
+    spans : bool
+        Whether the model quotes the words of each error. The paper asks for none: False asks for type, severity and
+        description alone, in fewer tokens, and errors have no place in the text. Weights go by type and severity
+        either way.
     name : str
         Column name.
 
@@ -118,6 +102,7 @@ class MQMAnnotator(TranslationJudge):
         context: Context = "document",
         temperature: float | None = 0.4,
         worked_example: bool = True,
+        spans: bool = True,
         name: str = "mqm_run",
         meaning: str = "errors in the translation, weighed by how much harm they do",
     ) -> None:
@@ -126,14 +111,48 @@ class MQMAnnotator(TranslationJudge):
             raise OptionError(f"weights={weights!r} are no MQMWeights; say MQMWeights.gemba() or MQMWeights.wmt()")
         if temperature is not None and not 0 <= temperature <= 2:
             raise OptionError(f"temperature={temperature!r} must lie between 0 and 2, or be None for the model's own")
+        self.signature = AnnotateErrors if spans else NameErrors
         super().__init__(
             name=name, source_language=source_language, target_language=target_language, context=context,
             weights=(costs or MQMWeights.gemba()).to_dict(), temperature=temperature, worked_example=worked_example,
-            meaning=meaning,
+            meaning=meaning, **({} if spans else {"spans": False}),
         )  # fmt: skip
         if worked_example:
             shown = {**self.question(), **self.texts(WORKED), "source_language": "English", "target_language": "German"}
-            self.judge.demos = [dspy.Example(**shown, errors=WORKED_ERRORS)]
+            self.judge.demos = [dspy.Example(**shown, errors=self._listed(WORKED_ERRORS.model_dump()))]
+
+    @classmethod
+    def saved(cls) -> schema.Check:
+        """The check of `to_state`'s result; the answer's fields follow from `spans`, which stands there if False."""
+        marked = asker_state(AnnotateErrors, **cls.saves)
+        named = asker_state(NameErrors, **cls.saves, spans=schema.one_of(False))
+        return lambda value, path: (marked if schema.inside(value, "state.settings.spans") is None else named)(
+            value, path
+        )
+
+    @property
+    def has_spans(self) -> bool:
+        """True if errors are quoted and so have a place in the text; False for a judge made with ``spans=False``."""
+        return bool(self.settings.values.get("spans", True))
+
+    def question(self) -> Mapping[str, str]:
+        """The two languages and the types of errors.
+
+        Raises
+        ------
+        StateError
+            If DSPy loaded the settings of a judge that was made with another `spans`.
+        """
+        if self.has_spans != (self.judge.signature.output_fields["errors"].annotation is ErrorsBySeverity):
+            raise StateError(
+                f"the loaded settings are those of a judge with spans={self.has_spans}, but this one was built with "
+                "another: build it with that before its state is loaded, or use metricsmith.load"
+            )
+        return super().question()
+
+    def _listed(self, errors: Mapping[str, Any]) -> ErrorsBySeverity | NamedErrors:
+        """Errors as the model has to list them; without spans only type and description are left of each."""
+        return (ErrorsBySeverity if self.has_spans else NamedErrors).model_validate(errors)
 
     @property
     def weights(self) -> MQMWeights:
@@ -173,7 +192,8 @@ class MQMAnnotator(TranslationJudge):
         ----------
         row : dspy.Example
             Its ``spans`` are the errors, as `read_wmt_mqm` gives them; an empty tuple says that there is none. Errors
-            of severity neutral are left out.
+            of severity neutral are left out. Where the model quotes nothing, the words that an error without a
+            description marks stand in the description.
         rating, reason
             Not shown: the number follows from the errors.
 
@@ -189,7 +209,10 @@ class MQMAnnotator(TranslationJudge):
                 "with ErrorSpans, or tune another kind of judge"
             )
         text = row_text(row)
-        errors = ErrorsBySeverity(**listed_errors(spans, text, ErrorsBySeverity))
+        if not self.has_spans:
+            spans = [replace(span, description=span.description or _marked_words(span)) for span in spans]
+        listed = listed_errors(spans, text, ErrorsBySeverity)
+        errors = self._listed({name: [error.model_dump() for error in own] for name, own in listed.items()})
         return dspy.Example(**self.question(), **self.texts(text), errors=errors)  # type: ignore[no-any-return]
 
     def past_number(self, one: HistoricalRating, history: History) -> float:
@@ -213,7 +236,8 @@ class MQMAnnotator(TranslationJudge):
         rules = "".join(f", {rule.weight:g} for {rule.severity} {rule.category}" for rule in weights.rules)
         return self.card_with(
             name=f"MQM errors ({self.languages})",
-            summary="A language model marks the errors of a translation by severity and type; no reference is needed.",
+            summary=f"A language model {'marks' if self.has_spans else 'names'} the errors of a translation by "
+            "severity and type; no reference is needed.",
             formula=f"Minus the sum of the weights of all errors: {costs}{rules}.",
             domains=("machine translation",),
             best_for=("Comparing translations and systems, with the errors to show for it",),
@@ -222,6 +246,7 @@ class MQMAnnotator(TranslationJudge):
                 "One run alone varies a lot from the next; take MQMJudge for a number to rely on",
                 "Models tend to mark errors that are none",
                 "Longer texts have more room for errors: compare the same segments only",
+                *(() if self.has_spans else (NO_SPANS,)),
             ),
             failure_cases=("Languages that the model knows little of", "Errors that only the next segment gives away"),
             related=("mqm",),
@@ -238,12 +263,15 @@ class MQMJudge(Repeated):
     worst first, after how many runs the number rests on. A run that cannot be read is missing, and below `min_runs`
     there is no number.
 
+    Without spans errors have no place by which runs could share them: ``spans`` is empty and left out of the
+    prediction, and the feedback tells the errors of the run nearest to the aggregate instead.
+
     The annotator is a student that optimisers can tune; the judge sends nothing itself. So a store keeps runs, and
     other aggregates of the same runs cost nothing.
 
     Parameters
     ----------
-    source_language, target_language, weights, context, temperature
+    source_language, target_language, weights, context, temperature, spans
         As for `MQMAnnotator`, of which the runs are. The temperature must be above .15, so that runs differ.
     runs, aggregate, outliers, min_runs, stop_when
         As for `Repeated`.
@@ -263,7 +291,6 @@ class MQMJudge(Repeated):
 
     kind = "mqm_judge"
     repeats = ("mqm_annotator",)
-    tells_nearest = False  # the errors that several runs share are told instead
     judge: MQMAnnotator
 
     def __init__(
@@ -276,6 +303,7 @@ class MQMJudge(Repeated):
         aggregate: Aggregate | str = rrwa,
         temperature: float | None = 0.4,
         context: Context = "document",
+        spans: bool = True,
         outliers: OutlierRule | None = TWO_SIGMA,
         min_runs: int | None = None,
         stop_when: float | None = None,
@@ -283,7 +311,7 @@ class MQMJudge(Repeated):
     ) -> None:
         annotator = MQMAnnotator(
             source_language=source_language, target_language=target_language, weights=weights, context=context,
-            temperature=temperature,
+            temperature=temperature, spans=spans,
         )  # fmt: skip
         super().__init__(annotator, runs, aggregate, name, outliers=outliers, min_runs=min_runs, stop_when=stop_when)
 
@@ -314,10 +342,15 @@ class MQMJudge(Repeated):
         """The annotator's card, with the changes that repeating makes."""
         return replace(super().card, kind=self.kind, name=f"MQM ({self.judge.languages}, {self._manner})")
 
+    @property
+    def tells_nearest(self) -> bool:
+        """False where the errors that several runs share are told instead."""
+        return not self.judge.has_spans
+
     def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
         """The judgement as of `Repeated`, with the errors that the kept runs share as its spans and reasons."""
         judgement = super().verdict(parts, run)
-        if not judgement.ok:
+        if not judgement.ok or not self.judge.has_spans:
             return judgement
         shared, runs = self.shared(parts), int(self.kept(parts).sum())
         told = "; ".join(f"{in_words(error.span)} ({error.found} of {runs} runs)" for error in shared[:MOST_TOLD])
@@ -331,13 +364,27 @@ class MQMJudge(Repeated):
         return np.asarray(np.isfinite(self._kept(numbers_of(self.needed(parts)))[0]))
 
     def shared(self, parts: Sequence[Judgement]) -> tuple[SharedError, ...]:
-        """The errors that at least half of the kept runs found, worst first by their weights."""
+        """The errors that at least half of the kept runs found, worst first by their weights.
+
+        Raises
+        ------
+        OptionError
+            If the runs were not asked for spans, by which errors are matched.
+        """
+        if not self.judge.has_spans:
+            raise OptionError(f"{self.name}: spans=False: errors without a place are not matched; take spans=True")
         runs = [part.spans for part, stays in zip(self.needed(parts), self.kept(parts), strict=True) if stays]
         found = shared_errors(runs, share=SHARE)
         return tuple(sorted(found, key=lambda error: -span_weight(error.span, self.judge.weights)))
 
     def prediction(self, judgement: Judgement) -> dspy.Prediction:
-        """The prediction as of `Repeated`, with the errors as ``spans``."""
+        """The prediction as of `Repeated`, with the shared errors as ``spans`` where there are spans."""
         prediction = super().prediction(judgement)
-        prediction.spans = judgement.spans
+        if self.judge.has_spans:
+            prediction.spans = judgement.spans
         return prediction
+
+
+def _marked_words(span: ErrorSpan) -> str:
+    """The words that an error marks, as a description; empty if it marks none."""
+    return f"«{span.text}»{' in the source' if span.side == 'source' else ''}" if span.text else ""

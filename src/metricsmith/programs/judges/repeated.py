@@ -82,8 +82,12 @@ class Repeated(MetricProgram):
     """
 
     kind: ClassVar[str] = "repeated"
-    tells_nearest: ClassVar[bool] = True  # the feedback gives the reasons of the run nearest to the aggregate
     repeats: ClassVar[tuple[str, ...]] = ()  # the kinds that a file of this one may repeat; any if none is named
+
+    @property
+    def tells_nearest(self) -> bool:
+        """True if the feedback gives the reasons of the run nearest to the aggregate."""
+        return True
 
     @classmethod
     def saved(cls) -> schema.Check:

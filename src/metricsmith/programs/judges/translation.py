@@ -18,7 +18,7 @@ from metricsmith.mqm import TAXONOMY, severity_name
 from metricsmith.programs import schema
 from metricsmith.programs.judges.base import Judge
 from metricsmith.records import ErrorSpan, MetricCard
-from metricsmith.signatures.translation import TranslationError
+from metricsmith.signatures.translation import NamedError, TranslationError
 
 __all__ = [
     "ERROR_TYPES",
@@ -140,7 +140,9 @@ NONE: Mapping[str, str] = MappingProxyType({})
 QUOTATION_MARKS = frozenset("\"'`´„“”‟‚‘’‛«»‹›「」『』")
 
 
-def located_errors(errors: Sequence[TranslationError], severity: str, source: str, translation: str) -> list[ErrorSpan]:
+def located_errors(
+    errors: Sequence[TranslationError | NamedError], severity: str, source: str, translation: str
+) -> list[ErrorSpan]:
     """The errors of one severity as spans, in the order given.
 
     A quotation is looked for letter by letter, case included. Where it does not occur like that, the marks around it
@@ -149,9 +151,9 @@ def located_errors(errors: Sequence[TranslationError], severity: str, source: st
 
     Parameters
     ----------
-    errors : sequence of TranslationError
+    errors : sequence of TranslationError or NamedError
         ``in_source`` says which of the two texts is quoted. An ``occurrence`` beyond the last stands for the last,
-        one below 1 for the first; occurrences may overlap.
+        one below 1 for the first; occurrences may overlap. A `NamedError` quotes nothing and has no place.
     severity : str
         Of all of them.
     source, translation : str
@@ -165,10 +167,13 @@ def located_errors(errors: Sequence[TranslationError], severity: str, source: st
     """
     spans = []
     for error in errors:
-        side, whole = ("source", source) if error.in_source else ("target", translation)
         parts = [part.strip().lower() for part in re.split(r"[/,:;>]", error.type)]
         known = len(parts) == 2 and parts[1] in TAXONOMY.get(parts[0], ())  # with another mark than a slash between
         category = "/".join(parts) if known and "/" not in error.type else error.type
+        if isinstance(error, NamedError):
+            spans.append(ErrorSpan(severity, category, description=error.description))
+            continue
+        side, whole = ("source", source) if error.in_source else ("target", translation)
         span = ErrorSpan(severity, category, text=error.span, side=side, description=error.description)
         for reading in _readings(span.text):
             found = locate_spans([replace(span, text=reading, side="target")], whole, policy="all").spans

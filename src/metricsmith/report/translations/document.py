@@ -55,6 +55,8 @@ MOST_LISTED = 10  # documents in the terminal
 COLUMNS = ("MQM", "95 %", "segments", "without score")
 MOST_SHOWN = 300  # segments on a page
 
+RUNS = "The model has looked for errors several times. A segment's score combines the runs"
+WITHOUT_SPANS = "Errors are not marked: no spans were asked for."
 GLOSSARY = (
     (
         "Better",
@@ -71,8 +73,8 @@ GLOSSARY = (
     ),
     (
         "Runs.",
-        "The model has looked for errors several times. A segment's score combines the runs, and the errors "
-        "that are shown were found by at least half of them: what one run alone has found still moves the score.",
+        f"{RUNS}, and the errors that are shown were found by at least half of them: what one run alone has found "
+        "still moves the score.",
     ),
     (
         "95 %",
@@ -142,9 +144,9 @@ class TranslationDocument(Document[TranslationRecord]):
             element("mark", "Critical", class_="critical"), ", ", element("mark", "major", class_="major"), " and ",
             element("mark", "minor", class_="minor"), " errors that at least half of the runs found.",
             f" {left}" if left else "",
-        )  # fmt: skip
+        ) if record.has_spans else joined(WITHOUT_SPANS, f" {left}" if left else "")  # fmt: skip
         reading: list[Block] = [
-            Terms.glossary(GLOSSARY), Paragraph(record.method, "small"), Paragraph(self._cost(), "small"),
+            Terms.glossary(self._glossary()), Paragraph(record.method, "small"), Paragraph(self._cost(), "small"),
             *([Items(list(map(single_line, record.notes)), "small")] if record.notes else []),
         ]  # fmt: skip
         return Page(
@@ -181,6 +183,7 @@ class TranslationDocument(Document[TranslationRecord]):
                 left=2,
             ),
             Heading("Segments", level=2),
+            *([] if record.has_spans else [Paragraph(WITHOUT_SPANS)]),
             *([Paragraph(left)] if left else ()),
         ]
         for line in segments:
@@ -195,7 +198,7 @@ class TranslationDocument(Document[TranslationRecord]):
                 Paragraph(score_basis(line)),
                 Items([*texts, *errors]),
             ]
-        blocks += [Heading("How to read this", level=2), Terms.glossary(GLOSSARY)]
+        blocks += [Heading("How to read this", level=2), Terms.glossary(self._glossary())]
         return [*blocks, Items([record.method, self._cost(), *record.notes])]
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
@@ -229,6 +232,11 @@ class TranslationDocument(Document[TranslationRecord]):
             f"The {MOST_SHOWN} worst of {count(len(record.segments), 'segment')}; segments.jsonl holds all.",
         )
 
+    def _glossary(self) -> Sequence[tuple[str, str]]:
+        """The glossary, where no spans were asked for without a word on shared errors."""
+        runs = RUNS + "; without spans those that they share are not known."
+        return GLOSSARY if self.record.has_spans else [(n, runs if n == "Runs." else text) for n, text in GLOSSARY]
+
     def _counted(self) -> str:
         record = self.record
         documents = {line.document for line in record.documents}
@@ -260,9 +268,9 @@ def _segment(line: SegmentScore) -> Block:
     )
     score = element("span", points(line.raw, WIDTH), class_="points none" if line.raw is None else "points")
     sides = [
-        Paragraph(_marked(line.source, line.errors, "source"), "kept", own_direction=True),
+        Paragraph(_marked(line.source, line.errors or (), "source"), "kept", own_direction=True),
         Paragraph(
-            _marked(line.translation, line.errors, "target") if line.translation else "(empty)",
+            _marked(line.translation, line.errors or (), "target") if line.translation else "(empty)",
             "kept",
             own_direction=True,
         ),
@@ -349,7 +357,7 @@ def score_basis(line: SegmentScore) -> str:
 
 def _error_lines(line: SegmentScore) -> Iterable[tuple[int, str, str, str]]:
     """Number, severity, what it is and in how many runs, of each error."""
-    for number, error in enumerate(line.errors, 1):
+    for number, error in enumerate(line.errors or (), 1):
         span = error.span
         quoted = f" «{span.text}»" if span.text and span.start is None else ""
         side = " in the source" if span.side == "source" else ""

@@ -39,8 +39,9 @@ class SegmentScore:
         The scores of the runs that were needed, in their order; None for one that failed.
     kept : int
         Runs that `raw` rests on.
-    errors : tuple of SharedError
-        Those that at least half of the kept runs found, worst first.
+    errors : tuple of SharedError, or None
+        Those that at least half of the kept runs found, worst first; None where the runs were not asked for spans, by
+        which errors are matched.
     """
 
     id: str
@@ -56,12 +57,13 @@ class SegmentScore:
     error: str
     runs: tuple[float | None, ...]
     kept: int
-    errors: tuple[SharedError, ...]
+    errors: tuple[SharedError, ...] | None
 
     def as_dict(self) -> dict[str, Any]:
         """One line of ``segments.jsonl``."""
         content = asdict(self)
-        content["errors"] = [asdict(error.span) | {"found": error.found} for error in self.errors]
+        if self.errors is not None:
+            content["errors"] = [asdict(error.span) | {"found": error.found} for error in self.errors]
         content["doc"] = content.pop("document")
         return jsonable(content)  # type: ignore[no-any-return]
 
@@ -198,6 +200,11 @@ class TranslationRecord(NotebookRecord):
     def missing(self) -> int:
         """Segments without a score."""
         return sum(segment.raw is None for segment in self.segments)
+
+    @property
+    def has_spans(self) -> bool:
+        """True if errors have places in the texts."""
+        return any(segment.errors is not None for segment in self.segments)
 
     def as_dict(self) -> dict[str, Any]:
         """The content of ``mqm.json``; undefined numbers are None, segments stand in ``segments.jsonl``."""

@@ -218,10 +218,11 @@ def _tasks(
         raise OptionError("no judge to evaluate: give one, or Parrot(), which asks no model")
     tasks = []
     for place, judge in enumerate(_listed(judges)):
-        if measure == CHARACTER_F1 and not isinstance(judge, MARKING):
+        own = judge.judge if isinstance(judge, MQMJudge) else judge
+        if measure == CHARACTER_F1 and not (isinstance(judge, MARKING) and getattr(own, "has_spans", True)):
             raise OptionError(
                 f"{getattr(judge, 'name', judge)!r:.60} marks no errors, which {CHARACTER_F1} compares: take "
-                "MQMAnnotator, MQMJudge or Parrot, or another measure, such as measure='acc-t'"
+                "MQMAnnotator or MQMJudge with spans=True, or Parrot, or another measure, such as measure='acc-t'"
             )
         for label, policy in named.items():
             for again in range(seeds if policy.source in DRAWN else 1):
