@@ -88,7 +88,7 @@ def test_planted_numbers_come_out_as_means_of_documents_and_systems(run, tmp_pat
         assert f"{TITLES[kind]} of " in page
         assert "MQM" not in page.replace("metricsmith mqm", "").replace("GEMBA-MQM", "")
         shown = page.split("<main")[-1].split("How to read this")[0]
-        assert ("error" in shown) is (kind == "esa" and file.endswith("html"))
+        assert ("error" in shown) is (kind == "esa")
         assert "of 1 runs" not in page
     if kind == "esa":
         assert '<mark class="minor">' in (tmp_path / "out" / "mqm.html").read_text("utf-8")
@@ -188,6 +188,35 @@ def test_a_table_gives_references_in_a_column_that_is_named(run, tmp_path):
             shown = any(content[0]["human"] in text for text in server.prompts)
         assert shown is bool(column)
         assert lines(tmp_path / name)[0]["metric"] == name
+
+
+def test_an_esa_judge_is_held_against_peoples_ratings_in_the_layout_of_mt_metrics_eval(run, tmp_path):
+    human, outputs = tmp_path / "human-scores", tmp_path / "system-outputs" / "en-de"
+    for folder in (human, outputs, tmp_path / "sources", tmp_path / "documents"):
+        folder.mkdir(parents=True)
+    (tmp_path / "sources" / "en-de.txt").write_bytes(FILES[0].read_bytes())
+    (tmp_path / "documents" / "en-de.docs").write_bytes(DOCUMENTS.read_bytes())
+    ratings, scores = [], []
+    for target in FILES[1:]:
+        (outputs / target.name).write_bytes(target.read_bytes())
+        for line in target.read_text("utf-8").splitlines():
+            error = {"start": 0, "end": len(line.split()[0]), "severity": "minor", "is_source_error": False}
+            ratings.append(f"{target.stem}\t{json.dumps({'errors': [error]})}\tr1\n")
+            scores.append(f"{target.stem}\t{planted('esa', line)}\n")
+    gold = human / "en-de.esa.seg.rating"
+    gold.write_text("".join(ratings), "utf-8")
+    gold.with_suffix(".score").write_text("".join(scores), "utf-8")
+    with serve(answering("esa")) as server:
+        options = ("--judge", "esa", "--documents", DOCUMENTS, "--out", tmp_path / "out")
+        assert run("mqm", *FILES, *LANGUAGES, *options, *model(server))[0] == 0
+    code, out, err = run("meta-eval", tmp_path / "out" / "segments.jsonl", gold, "--resamples", 50, "--json")
+    assert code == 0, err
+    record = json.loads(out)
+    assert "segments were matched by document and segment" in record["notes"]
+    assert "the rating is that of en-de.esa.seg.score, which lies beside it" in record["notes"]
+    assert record["target"] == "esa"
+    # The judge gives what people gave, cell by cell.
+    assert all(task["metrics"][0]["value"] == pytest.approx(1) for task in record["tasks"] if task["name"] == "acc-t")
 
 
 @pytest.mark.parametrize(
