@@ -216,7 +216,7 @@ def test_an_esa_judge_is_held_against_peoples_ratings_in_the_layout_of_mt_metric
     assert "the rating is that of en-de.esa.seg.score, which lies beside it" in record["notes"]
     assert record["target"] == "esa"
     # The judge gives what people gave, cell by cell.
-    assert all(task["metrics"][0]["value"] == pytest.approx(1) for task in record["tasks"] if task["name"] == "acc-t")
+    assert all(task["metrics"][0]["value"] == pytest.approx(1) for task in record["tasks"] if task["task"] == "acc-t")
 
 
 @pytest.mark.parametrize(

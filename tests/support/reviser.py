@@ -52,3 +52,14 @@ class Reviser:
             word = translation.split()[0]
             lists["minor"].append({"span": word, "type": "style/awkward", "description": "sounds stiff"})
         return {"errors": json.dumps(lists)}
+
+
+class Assessor(Reviser):
+    """Answers for `AssessTranslation`: of 100 points planted errors take 30 each, minor ones 5."""
+
+    def __call__(self, prompt: str) -> dict[str, Any]:
+        """The points of the last source and translation in the prompt."""
+        texts = {name: text for name, _, text in FENCED.findall(prompt)}
+        severities = [error["severity"] for error in self.planted.get((texts["source"], texts["translation"]), [])]
+        points = 100 - sum(5 if severity == "minor" else 30 for severity in severities)
+        return {"reasoning": f"{len(severities)} faults.", "score": str(max(0, points))}

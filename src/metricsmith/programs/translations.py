@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metricsmith.datasets.segments import Translations
 from metricsmith.errors import OptionError
@@ -200,8 +201,18 @@ def _segment(
         runs=tuple(part.raw for part in parts),
         kept=int(kept.sum()),
         errors=errors,
-        reasons=None if marks else judgement.feedback,
+        reasons=None if marks else _nearest(judgement, parts, kept),
     )
+
+
+def _nearest(judgement: Judgement, parts: Sequence[Judgement], kept: NDArray[np.bool_]) -> str:
+    """The reasons of the run whose number is the nearest to the judgement's."""
+    raws = [part.raw for part in parts]
+    apart = [
+        math.inf if raw is None or judgement.raw is None or not stays else abs(raw - judgement.raw)
+        for raw, stays in zip(raws, kept, strict=True)
+    ]
+    return parts[int(np.argmin(apart))].feedback if judgement.ok else ""
 
 
 def _mean(lines: Sequence[SegmentScore], output: Output, system: str, document: str = "") -> MeanScore:

@@ -347,9 +347,9 @@ def _mean_cells(line: MeanScore, number: JudgedNumber) -> tuple[str, ...]:
 
 
 def score_basis(line: SegmentScore, number: JudgedNumber = MQM) -> str:
-    """The runs that a segment's score rests on, ``9 of 10 runs, from −55 to −6``, or the reasons of a single one."""
+    """The runs that a segment's score rests on, ``9 of 10 runs, from −55 to −6``; of a single one its reasons."""
     if not number.repeated:
-        return f"no score: {line.error}" if line.raw is None else line.reasons or "one run"
+        return f"no score: {line.error}" if line.raw is None else line.reasons or count(len(line.errors), "error")
     write = partial(points, width=number.width)
     numbers = [run for run in line.runs if run is not None]
     if not numbers:

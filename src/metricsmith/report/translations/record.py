@@ -73,7 +73,7 @@ class SegmentScore:
     errors : tuple of SharedError
         Those that at least half of the kept runs found, worst first.
     reasons : str or None
-        The judge's reasons; None where the errors are the reasons.
+        The reasons of the run whose number is the nearest to `raw`; None where the errors are the reasons.
     """
 
     id: str
