@@ -12,7 +12,7 @@ import pytest
 
 from metricsmith.cli import main
 from metricsmith.testing import GivenModel
-from reviser import FOLDER, Reviser
+from reviser import FOLDER, Assessor, Reviser
 
 pytestmark = pytest.mark.usefixtures("loggers_as_they_were")
 
@@ -35,7 +35,7 @@ def test_the_page_prints_what_it_says(tmp_path, monkeypatch, capsys):
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```(python)?\n(.*?)```", TEXT, re.DOTALL)
-    judge, judged, python, evaluate, evaluated, spans, f1 = [block for _, block in blocks]
+    judge, judged, python, evaluate, evaluated, spans, f1, assess, assessed = [block for _, block in blocks]
     with GivenModel(Reviser()) as server:
         place = server.api_base
         assert printed(capsys, monkeypatch, judge, "--api-base", place) == judged.splitlines()
@@ -44,7 +44,9 @@ def test_the_page_prints_what_it_says(tmp_path, monkeypatch, capsys):
     assert printed(capsys, monkeypatch, evaluate) == evaluated.splitlines()
     exec(compile(spans, "mqm.md", "exec"), {})
     assert capsys.readouterr().out == f1
-    for folder in ("judged", "judged-in-python"):
+    with GivenModel(Assessor()) as server:
+        assert printed(capsys, monkeypatch, assess, "--api-base", server.api_base) == assessed.splitlines()
+    for folder in ("judged", "judged-in-python", "assessed"):
         assert (tmp_path / folder / "mqm.html").exists()
 
 

@@ -4,6 +4,7 @@
 
 `read_taubench`           conversations with rewards (tau-bench), one by row
 `read_wmt_mqm`            translations with MQM ratings of WMT
+`read_span_ratings`       error spans and numbers of ESA or MQM (mt-metrics-eval, WMT)
 `read_hanna`              stories with ratings on six criteria (HANNA)
 `read_civil_comments`     single ratings of the toxicity of comments (Civil Comments)
 `read_rated_choices`      choices or response sets of people, and those of judges
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from metricsmith.datasets.mt_metrics_eval import read_eval_set as read_eval_set
     from metricsmith.datasets.score_matrices import ScoreMatrices as ScoreMatrices
     from metricsmith.datasets.score_matrices import read_score_matrices as read_score_matrices
+    from metricsmith.datasets.span_ratings import read_span_ratings as read_span_ratings
     from metricsmith.datasets.taubench import read_taubench as read_taubench
     from metricsmith.datasets.wmt_mqm import read_wmt_mqm as read_wmt_mqm
 else:

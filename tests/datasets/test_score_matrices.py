@@ -105,7 +105,7 @@ def test_score_files_lie_beside_each_other_by_position(tmp_path):
         write_scores(folder / f"{name}-src.seg.score", name)
     rated = write_scores(tmp_path / "en-de.mqm.seg.score", "mark", SYSTEMS[::-1], ant=["None"] * 17 + ["-1"])
     read = read_score_matrices(folder, rated)
-    assert (list(read.metrics), read.target) == (["far-src", "near-src"], "en-de.mqm")
+    assert (list(read.metrics), read.target) == (["far-src", "near-src"], "mqm")
     assert read.systems == SYSTEMS[::-1]
     np.testing.assert_array_equal(read.metrics["near-src"], matrix("near")[::-1])
     assert np.isnan(read.gold[3, :17]).all()

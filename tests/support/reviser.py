@@ -55,3 +55,14 @@ class Reviser:
         if '"span"' not in prompt:
             lists = {severity: [{key: error[key] for key in ASKED} for error in own] for severity, own in lists.items()}
         return {"errors": json.dumps(lists)}
+
+
+class Assessor(Reviser):
+    """Answers for `AssessTranslation`: of 100 points planted errors take 30 each, minor ones 5."""
+
+    def __call__(self, prompt: str) -> dict[str, Any]:
+        """The points of the last source and translation in the prompt."""
+        texts = {name: text for name, _, text in FENCED.findall(prompt)}
+        severities = [error["severity"] for error in self.planted.get((texts["source"], texts["translation"]), [])]
+        points = 100 - sum(5 if severity == "minor" else 30 for severity in severities)
+        return {"reasoning": f"{len(severities)} faults.", "score": str(max(0, points))}

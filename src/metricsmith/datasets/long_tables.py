@@ -14,11 +14,13 @@ from metricsmith.datasets.cells import cell_number, mostly
 from metricsmith.datasets.columns import SYNONYMS
 from metricsmith.datasets.formats import table_suffix, unzip
 from metricsmith.datasets.score_columns import read_numbers
-from metricsmith.datasets.score_files import read_documents, read_scores
+from metricsmith.datasets.score_files import gold_name, read_documents, read_scores
 from metricsmith.datasets.sources import RawTable, open_source, read_bytes
+from metricsmith.datasets.span_ratings import ESA_COLUMNS, RATING_SUFFIX, read_span_ratings
 from metricsmith.datasets.wmt_mqm import COLUMNS, TARGET, read_wmt_mqm
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.mqm import MQMWeights
+from metricsmith.records import ErrorSpan
 from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "LongTable", "read_gold", "read_metrics", "with_documents"]
@@ -67,6 +69,10 @@ class LongTable:
     places : tuple of str, length r
         Where each row stands, for errors.
     notes : tuple of str
+    texts : tuple of str, length r
+        The outputs; empty if they are not known.
+    spans : tuple, length r, of (tuple of ErrorSpan or None)
+        The errors that are marked in each output, None where nobody judged it; empty if errors are not marked.
     """
 
     name: str
@@ -78,6 +84,8 @@ class LongTable:
     raters: tuple[str, ...] = field(repr=False)
     places: tuple[str, ...] = field(repr=False)
     notes: tuple[str, ...] = ()
+    texts: tuple[str, ...] = field(default=(), repr=False)
+    spans: tuple[tuple[ErrorSpan, ...] | None, ...] = field(default=(), repr=False)
 
 
 def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] = ()) -> LongTable:
@@ -123,17 +131,17 @@ def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] 
 
 
 def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None = None) -> LongTable:
-    """Read ratings from a table, a score file or a file of MQM ratings.
+    """Read ratings from a table, a score file, or a file of ratings with marked errors.
 
     Parameters
     ----------
     path : Path
-        A table as in `read_metrics`, perhaps with several rows by output; a ``.seg.score`` file; or MQM ratings as
-        `read_wmt_mqm` takes them.
+        A table as in `read_metrics`, perhaps with several rows by output; a ``.seg.score`` file, whose name names the
+        rating (`gold_name`); MQM ratings as `read_wmt_mqm` takes them; or ratings as `read_span_ratings` does.
     target : str, optional
         A table's column of ratings; guessed from its name by default.
     weights : MQMWeights, optional
-        For MQM ratings; default `MQMWeights.wmt`.
+        For MQM ratings, default `MQMWeights.wmt`, and for a ``.seg.rating`` file.
 
     Raises
     ------
@@ -145,12 +153,15 @@ def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None 
     kind = _gold_kind(path)
     if kind != "a table" and target is not None:
         raise OptionError(f"target={target!r} (--target) names a column of a table, and {path} is {kind}: leave it out")
-    if kind != "MQM ratings" and weights is not None:
+    if kind not in ("MQM ratings", "a rating file") and weights is not None:
         raise OptionError(f"weights (--weights) are for MQM ratings, and {path} is {kind}: leave them out")
     if kind == "MQM ratings":
         return _from_mqm(path, weights)
+    if kind in ("a rating file", "ESA ratings"):
+        return _from_span_ratings(path, weights)
     if kind == "a score file":
-        return _from_score_files(path, ())
+        scored = _from_score_files(path, ())
+        return replace(scored, columns={gold_name(path): next(iter(scored.columns.values()))})
     raw = open_source(path)
     column = _label(raw, "rating", GOLD) if target is None else raw.require(target, "target=... (--target)")
     if target is None and column in BY_JUDGE and set(raw.columns) >= BY_JUDGE:
@@ -195,10 +206,14 @@ def with_documents(path: Path, *sides: LongTable) -> list[LongTable]:
 def _gold_kind(path: Path) -> str:
     if path.name.endswith(".score"):
         return "a score file"
+    if path.name.endswith(RATING_SUFFIX):
+        return "a rating file"
     if path.is_dir():
         raise DataError(f"{path} is a folder; the gold ratings are one file: name it")
     head = unzip(path, read_bytes(path)).partition(b"\n")[0].decode("utf-8", "replace").strip()
     if table_suffix(path) in (".jsonl", ".ndjson", ".json"):
+        if all(f'"{column}"' in head for column in ESA_COLUMNS):
+            return "ESA ratings"
         marked = all(f'"{column}"' in head for column in COLUMNS)
     else:
         marked = {"category", "severity"} <= set(head.casefold().split("\t")) and "rater" in head.casefold()
@@ -216,6 +231,22 @@ def _from_mqm(path: Path, weights: MQMWeights | None) -> LongTable:
     places = tuple(f"{path}, rating {row['id']!r}" for row in table.rows)
     return LongTable(
         str(path), table.checksum, {TARGET: table.ratings}, systems, segments, documents, raters, places, table.notes
+    )  # fmt: skip
+
+
+def _from_span_ratings(path: Path, weights: MQMWeights | None) -> LongTable:
+    read = read_span_ratings(path, weights=weights)
+    rows = read.ratings
+    documents, items, numbers = (tuple(getattr(row, name) for row in rows) for name in ("document", "item", "segment"))
+    known = all(row.target is not None for row in rows)
+    segments = {BY_SEGMENT if all(items) else BY_POSITION: numbers}
+    if all(documents):
+        segments[BY_DOCUMENT] = items
+    return LongTable(
+        read.name, read.checksum, {read.target: np.array([row.score for row in rows])},
+        tuple(row.system for row in rows), segments, documents, tuple(row.rater for row in rows),
+        tuple(row.place for row in rows), read.notes,
+        tuple(row.target or "" for row in rows) if known else (), tuple(row.spans for row in rows) if known else (),
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
-    "by_system", "check_free", "check_name", "check_scores", "numbered", "pivot", "read_documents",
+    "by_system", "check_free", "check_name", "check_scores", "gold_name", "numbered", "pivot", "read_documents",
     "read_lines", "read_scores", "write_scores",
 ]  # fmt: skip
 
@@ -184,6 +184,21 @@ def pivot(
     for place, numbers in cells.items():
         matrix[place] = math.fsum(numbers) / len(numbers)
     return matrix
+
+
+def gold_name(path: Path) -> str:
+    """The NAME of a file of people's scores called ``SRC-TGT.NAME.LEVEL.score`` or ``.rating``.
+
+    The pair runs to the first dot, the level is the last part but one, and NAME may hold dots and dashes. A file that
+    is called otherwise has its name without the last two parts.
+
+    Examples
+    --------
+    >>> [gold_name(Path(name)) for name in ("en-de.da-sqm.seg.score", "en-de.mqm.rater1.seg.rating", "gold.seg.score")]
+    ['da-sqm', 'mqm.rater1', 'gold']
+    """
+    parts = path.name.split(".")[:-2]
+    return ".".join(parts[1:] if len(parts) > 1 and "-" in parts[0] else parts)
 
 
 def read_lines(path: Path, count: int | None = None) -> tuple[str, ...]:

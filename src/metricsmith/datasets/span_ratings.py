@@ -1,0 +1,281 @@
+"""Ratings with marked errors -> spans and numbers: rating files of mt-metrics-eval, and the ESA tables of WMT.
+
+A rating file, ``human-scores/SRC-TGT.NAME.seg.rating``, has a line ``SYSTEM<tab>JSON or None[<tab>RATER]`` for each
+segment of each system. The JSON's ``errors`` have ``start``, ``end`` (exclusive), ``category``, ``severity``, ``score``
+and ``is_source_error`` (ratings.py of google-research/mt-metrics-eval, commit 25fc1fe). It holds no texts and no number
+of the rater's: both lie beside it, in the folder of the test set.
+
+The ESA tables (wmt24_esa.jsonl of wmt-conference/wmt24-news-systems) have a rating on each line, with its number
+(``esa_score``) and its errors (``esa_spans``: ``start_i``, ``end_i``, both "missing" for an omission, ``severity``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from metricsmith.datasets.cells import cell_number, cell_text
+from metricsmith.datasets.score_files import gold_name, numbered, read_documents, read_lines, read_scores
+from metricsmith.datasets.sources import RawTable, open_source, read_bytes
+from metricsmith.errors import DataError
+from metricsmith.mqm import MQMWeights, mqm_score, severity_name
+from metricsmith.records import ErrorSpan
+
+__all__ = ["ESA_COLUMNS", "RATING_SUFFIX", "SpanRating", "SpanRatings", "read_span_ratings"]
+
+RATING_SUFFIX = ".seg.rating"
+ESA_COLUMNS = ("system", "doc_id", "line_id", "src", "tgt", "annotator", "esa_score", "esa_spans")
+"""The columns that an ESA table must have."""
+
+UNDECIDED, OMITTED = "undecided", "missing"  # a severity, and an offset, of ESA tables
+COUNTS = {
+    "none": "outputs have no rating",
+    "clean": "ratings say that there is no error",
+    "undecided": "errors have no severity that was decided on: they count as neutral",
+    "omitted": "errors mark words that are missing: they count, without a span",
+    "clipped": "spans reach beyond the end of the text and were cut",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SpanRating:
+    """One rating of one output.
+
+    Parameters
+    ----------
+    system, document, segment, rater : str
+        `document` is empty where it is not known; `segment` is the number in the whole test set.
+    item : str
+        ``document:number``, counted in the document; empty without documents.
+    score : float
+        NaN is missing.
+    spans : tuple of ErrorSpan or None
+        The marked errors; None where nobody rated.
+    source, target : str or None
+        The texts; None where they are not known.
+    place : str
+        Where it stands, for errors.
+    """
+
+    system: str
+    document: str
+    segment: str
+    item: str
+    rater: str
+    score: float
+    spans: tuple[ErrorSpan, ...] | None
+    source: str | None
+    target: str | None
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpanRatings:
+    """All ratings of a file.
+
+    Parameters
+    ----------
+    name, checksum : str
+        The path as given, and 16 hex digits of the sha256 of the file's bytes.
+    target : str
+        The name of the rating: NAME of a rating file, ``esa`` of an ESA table.
+    ratings : tuple of SpanRating
+        In the order of the file.
+    notes : tuple of str
+    """
+
+    name: str
+    checksum: str
+    target: str
+    ratings: tuple[SpanRating, ...] = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+def read_span_ratings(source: str | os.PathLike[str], *, weights: MQMWeights | None = None) -> SpanRatings:
+    """Read a rating file of mt-metrics-eval, or an ESA table of WMT.
+
+    The number of a rating file's rating is that of the score file of the same name beside it, where there is one and no
+    `weights` are given, and else minus the weights of its errors. Texts and documents are those of the test set's
+    folder, if the file stands in it; without outputs spans have offsets and no text.
+
+    Parameters
+    ----------
+    source : path
+        A ``.seg.rating`` file, or JSON Lines with the columns of `ESA_COLUMNS`.
+    weights : MQMWeights, optional
+        What each error of a rating file costs; `MQMWeights.wmt` where nothing else gives a number. An ESA table has
+        the raters' own numbers, so that they are not used.
+
+    Raises
+    ------
+    DataError
+        If a line has another form, systems have different numbers of lines, or the file holds no rating. It names the
+        line.
+    """
+    path = Path(source)
+    counts: Counter[str] = Counter()
+    if path.name.endswith(RATING_SUFFIX):
+        target, (ratings, notes) = gold_name(path), _from_lines(path, weights, counts)
+        checksum = hashlib.sha256(read_bytes(path)).hexdigest()[:16]
+    else:
+        raw = open_source(path)
+        target, ratings, notes, checksum = "esa", _from_table(raw, counts), list(raw.notes), raw.checksum
+    rated = [one.spans for one in ratings if one.spans is not None]
+    if not rated:
+        raise DataError(f"{path} holds no rating; lines of a system and its errors are needed: check the file")
+    counts["none"] = len(ratings) - len(rated)
+    counts["clean"] = sum(not spans for spans in rated)
+    systems, errors = len({one.system for one in ratings}), sum(map(len, rated))
+    told = [f"{counts[name]} {words}" for name, words in COUNTS.items() if counts[name]]
+    first = f"{len(rated)} ratings of {systems} systems with {errors} errors"
+    return SpanRatings(str(path), checksum, target, tuple(ratings), (first, *notes, *told))
+
+
+def _from_lines(path: Path, weights: MQMWeights | None, counts: Counter[str]) -> tuple[list[SpanRating], list[str]]:
+    lines: dict[str, list[tuple[int, str, str]]] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        cells = line.split("\t")
+        if len(cells) not in (2, 3) or not cells[0]:
+            raise DataError(
+                f"{path}, line {number}: {len(cells)} fields, seen {line[:40]!r}; a system, a rating as JSON or None, "
+                f"and perhaps a rater are needed, separated by tabs: correct the line"
+            )
+        lines.setdefault(cells[0], []).append((number, cells[1], cells[2] if len(cells) == 3 else ""))
+    length = len(next(iter(lines.values()), ()))
+    for system, own in lines.items():
+        if len(own) != length:
+            raise DataError(
+                f"{path}, line {own[-1][0]}: system {system!r} has {len(own)} lines, the first one {length}; one for "
+                f"each segment is needed: restore the missing lines, None where there is no rating"
+            )
+    folder = _Folder.beside(path, tuple(lines), length)
+    scored = path.with_suffix(".score")
+    scores = read_scores(scored, length=length, systems=lines) if weights is None and scored.exists() else None
+    costs = weights or MQMWeights.wmt()
+    ratings = []
+    for system, own in lines.items():
+        for index, (number, text, rater) in enumerate(own):
+            place = f"{path}, line {number}"
+            source, target = folder.sources[index], folder.outputs.get(system, folder.blank)[index]
+            errors = None if text == "None" else _errors(place, text)
+            spans = None if errors is None else tuple(_span(place, one, source, target, counts) for one in errors)
+            if scores is None:
+                score = math.nan if spans is None else mqm_score(spans, costs)
+            else:
+                score = float(scores[system][index]) if system in scores else math.nan
+            document, item = folder.places[index]
+            ratings.append(
+                SpanRating(system, document, str(index + 1), item, rater, score, spans, source, target, place)
+            )
+    if scores is not None:
+        return ratings, [*folder.notes, f"the rating is that of {scored.name}, which lies beside it"]
+    cost = ", ".join(f"{name} {getattr(costs, name):g}" for name in ("critical", "major", "minor", "neutral"))
+    return ratings, [*folder.notes, f"the rating is minus the points of the marked errors: {cost}"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """The texts and documents that lie beside a rating file."""
+
+    sources: Sequence[str | None]
+    outputs: Mapping[str, Sequence[str | None]]
+    places: Sequence[tuple[str, str]]  # document, and document:number
+    blank: Sequence[None]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def beside(cls, path: Path, systems: Sequence[str], length: int) -> _Folder:
+        root, pair, blank = path.parent.parent, path.name.partition(".")[0], [None] * length
+        source, documents = root / "sources" / f"{pair}.txt", root / "documents" / f"{pair}.docs"
+        outputs = {system: root / "system-outputs" / pair / f"{system}.txt" for system in systems}
+        lacking = [file for file in (source, *outputs.values()) if not file.exists()]
+        names = read_documents(documents, length) if documents.exists() else ()
+        return cls(
+            blank if lacking else read_lines(source, length),
+            {} if lacking else {system: read_lines(file, length) for system, file in outputs.items()},
+            [(name, f"{name}:{number}") for name, number in numbered(names)] or [("", "")] * length,
+            blank,
+            (f"marked errors have no texts, since there is no {lacking[0]}",) if lacking else (),
+        )
+
+
+def _errors(place: str, text: str) -> list[Any]:
+    try:
+        rating = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise DataError(f"{place}: {text[:40]!r} is not JSON ({problem}); give a rating or None: restore it") from None
+    errors = rating.get("errors") if isinstance(rating, dict) else None
+    if not isinstance(errors, list):
+        raise DataError(f"{place}: {text[:40]!r} has no list of errors; an object with 'errors' is needed: restore it")
+    return errors
+
+
+def _span(place: str, error: Any, source: str | None, target: str | None, counts: Counter[str]) -> ErrorSpan:
+    """An error as an `ErrorSpan`, its keys as in either form."""
+    keys = error if isinstance(error, dict) else {}
+    ends: list[Any] = [keys.get(name, keys.get(f"{name}_i")) for name in ("start", "end")]
+    start, end = ends
+    severity, of_source = keys.get("severity"), keys.get("is_source_error", False)
+    category = keys.get("category") or keys.get("error_type") or ""
+    omitted = start == end == OMITTED
+    placed = type(start) is type(end) is int and 0 <= start <= end
+    if not (omitted or placed) or not isinstance(severity, str) or not isinstance(of_source, bool):
+        raise DataError(
+            f"{place}: the error {cell_text(error)[:80]!r} cannot be read; it needs start and end, whole numbers "
+            f"with 0 <= start <= end, a severity, and is_source_error as true or false: correct it"
+        )
+    if severity.casefold() == UNDECIDED:
+        counts["undecided"] += 1
+        severity = "neutral"
+    try:
+        known = severity_name(severity)
+    except DataError as problem:
+        raise DataError(f"{place}: {problem}") from None
+    bare = ErrorSpan(known, str(category), side="source" if of_source else "target")
+    if omitted:
+        counts["omitted"] += 1
+        return bare
+    text = source if of_source else target
+    if text is not None and end > len(text):
+        counts["clipped"] += 1
+        start, end = min(start, len(text)), len(text)
+    marked = "" if text is None else text[start:end]
+    return ErrorSpan(known, str(category), start, end, marked, bare.side)
+
+
+def _from_table(raw: RawTable, counts: Counter[str]) -> list[SpanRating]:
+    raw.require_all(ESA_COLUMNS, "ESA ratings", "give the published file")
+    pairs = sorted(set(raw.texts("langs"))) if "langs" in raw.columns else []
+    if len(pairs) > 1:
+        raise DataError(
+            f"{raw.name} has ratings of {len(pairs)} language pairs ({', '.join(pairs)[:80]}), whose segments have the "
+            f"same numbers: give the lines of one"
+        )
+    ratings = []
+    for index in range(len(raw)):
+        place = raw.place(index)
+        cells = {name: raw.columns[name][index] for name in ESA_COLUMNS}
+        system, document, segment, source, target, rater = (cell_text(cells[name]) for name in ESA_COLUMNS[:6])
+        try:
+            score = cell_number(cells["esa_score"])
+        except ValueError:
+            score = math.inf
+        if math.isinf(score) or not system or not segment:
+            raise DataError(
+                f"{place}: system {system!r}, line_id {segment!r} and esa_score {cell_text(cells['esa_score'])!r}; the "
+                f"first two are needed, and a number or nothing as the third: correct the line"
+            )
+        errors = cells["esa_spans"] if cells["esa_spans"] is not None else []
+        if not isinstance(errors, list):
+            raise DataError(f"{place}, column 'esa_spans': {cell_text(errors)[:40]!r} is no list of errors: correct it")
+        spans = tuple(_span(place, one, source, target, counts) for one in errors)
+        item = f"{document}:{segment}"
+        ratings.append(SpanRating(system, document, segment, item, rater, score, spans, source, target, place))
+    return ratings
