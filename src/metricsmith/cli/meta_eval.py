@@ -25,7 +25,7 @@ def meta_eval_command(
         typer.Argument(help="Ratings of the same outputs: a table, MQM ratings, a .seg.score file; not with --suite."),
     ] = None,
     suite: SuiteOptions = SuiteOptions(),
-    add: Annotated[  # noqa: ARG001
+    add: Annotated[
         list[str] | None,
         typer.Option(
             "--add",
@@ -33,7 +33,7 @@ def meta_eval_command(
             help="One more judge: a segments.jsonl of `metricsmith mqm`; with --suite, of this language pair.",
         ),
     ] = None,
-    each_run: Annotated[  # noqa: ARG001
+    each_run: Annotated[
         bool, typer.Option("--each-run", help="Judges' single runs, and other means of them, as metrics, too.")
     ] = False,
     task: Annotated[
@@ -103,12 +103,14 @@ def meta_eval_command(
     if out is not None:
         check_writable(out, "--out", folder=True)
         given = {"scores": scores, "gold": gold, **({"--documents": documents} if documents else {})}
+        given |= {f"--add {path}": Path(path) for path in add or ()}
         check_apart([out / name for name in META_EVALUATION_FILES], "--out", given)
     tasks_by_name(task or (), decimals=decimals)
     exchanged, made = check_tests(swap, tests)
     read = read_score_matrices(
         scores, gold, metrics=metric or (), target=target, lower_is_better=lower_is_better or (),
         weights=None if weights is None else MQMWeights.named(weights), without=without or (), documents=documents,
+        added=add or (), each_run=each_run,
     )  # fmt: skip
     with tqdm(total=0, unit="test", disable=True if output.quiet else None, leave=False) as bar:
         tests_of = dict[str, tuple[int, int]]()
@@ -122,7 +124,7 @@ def meta_eval_command(
         record = meta_evaluate(
             read.metrics, read.gold, systems=read.systems, raters=read.raters, documents=read.documents,
             tasks=task or (), decimals=decimals, resamples=resamples, seed=seed, swap=exchanged, tests=made,
-            target=read.target, sources=read.sources, notes=read.notes, tested=tested,
+            target=read.target, sources=read.sources, notes=read.notes, tested=tested, marked=read.marked,
         )  # fmt: skip
     if out is not None:
         write_into(write_meta_evaluation, record, out)

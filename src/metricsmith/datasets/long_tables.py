@@ -23,8 +23,8 @@ from metricsmith.records import ErrorSpan
 from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
-    "BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "JUDGED", "LongTable", "check_metrics", "judge_name", "read_gold", "read_metrics",
-    "table_metrics", "with_documents",
+    "BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "JUDGED", "LongTable", "check_metrics", "judge_name", "read_gold",
+    "read_metrics", "table_metrics", "with_documents",
 ]  # fmt: skip
 
 BY_DOCUMENT, BY_SEGMENT, BY_POSITION = "document and segment", "segment", "position"
