@@ -29,14 +29,12 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.formats import excerpt
 from metricsmith.mqm import severity_name
 from metricsmith.records import ErrorSpan
-from metricsmith.stats.aggregation.runs import geometric, maximum, mean, rrwa
+from metricsmith.stats.aggregation.runs import RUN_AGGREGATES
 from metricsmith.stats.correlation import FloatArray
 
-__all__ = ["RUN_AGGREGATES", "join_tables", "judged_metrics", "read_judges"]
+__all__ = ["join_tables", "judged_metrics", "read_judges"]
 
 RUNS = "runs"
-RUN_AGGREGATES = {"rrwa": rrwa, "mean": mean, "max": maximum, "geo": geometric}
-"""The rows of GEMBA-MQM V2, Table 1, by their names there; each leaves outlying runs out."""
 
 
 def judged_metrics(path: str | os.PathLike[str], *, each_run: bool = False) -> LongTable:
@@ -195,8 +193,12 @@ def _of_judge(raw: RawTable, table: LongTable, each_run: bool) -> LongTable:
         return replace(table, notes=(*table.notes, f"{name} has one run, so there is nothing to tell apart"))
     columns = {f"{name}-run-{place}": scores for place, scores in enumerate(runs.T, 1)}
     enough = np.where(np.isnan(own)[:, None], math.nan, runs)
-    columns |= {f"{name}-{label}": np.asarray(combine(enough)) for label, combine in RUN_AGGREGATES.items()}
-    return replace(table, columns={**table.columns, **columns})
+    known, notes = dict(RUN_AGGREGATES), table.notes
+    if np.nanmin(runs, initial=0.0) < 0 < np.nanmax(runs, initial=0.0):
+        del known["geo"]
+        notes = (*notes, f"{name} has numbers on both sides of zero, which have no geometric mean")
+    columns |= {f"{name}-{label}": np.asarray(combine(enough)) for label, combine in known.items()}
+    return replace(table, columns={**table.columns, **columns}, notes=notes)
 
 
 def _with_errors(table: LongTable, raw: RawTable) -> LongTable:

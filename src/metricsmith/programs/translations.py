@@ -17,7 +17,7 @@ from metricsmith.formats import count
 from metricsmith.metric import content_hash
 from metricsmith.model_calls.adapters import adapter_in_force
 from metricsmith.model_calls.models import form_identity, identity, using
-from metricsmith.mqm import shared_errors
+from metricsmith.mqm import SEVERITIES, severity_name, shared_errors
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.repeated import Repeated, numbers_of
@@ -198,10 +198,21 @@ def _segment(
         status=judgement.status.value,
         error=judgement.error,
         runs=tuple(part.raw for part in parts),
+        counts=tuple(_by_severity(part) for part in parts) if marks else (),
+        outliers=tuple(
+            run
+            for run, (part, stays) in enumerate(zip(parts, kept, strict=True), 1)
+            if judgement.ok and part.raw is not None and not stays
+        ),
         kept=int(kept.sum()),
         errors=errors,
         reasons=None if marks else judgement.feedback,
     )
+
+
+def _by_severity(part: Judgement) -> dict[str, int] | None:
+    found = Counter(severity_name(span.severity) for span in part.spans)
+    return {severity: found[severity] for severity in SEVERITIES[:3]} if part.ok else None
 
 
 def _mean(lines: Sequence[SegmentScore], output: Output, system: str, document: str = "") -> MeanScore:

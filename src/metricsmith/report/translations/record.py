@@ -74,6 +74,10 @@ class SegmentScore:
         Those that at least half of the kept runs found, worst first.
     reasons : str or None
         The judge's reasons; None where the errors are the reasons.
+    counts : tuple of (mapping of str to int, or None)
+        Critical, major and minor errors of each run, None for one that failed; empty where errors are not marked.
+    outliers : tuple of int
+        Runs, from 1, that were left out as outlying.
     """
 
     id: str
@@ -91,6 +95,14 @@ class SegmentScore:
     kept: int
     errors: tuple[SharedError, ...]
     reasons: str | None = None
+    counts: tuple[Mapping[str, int] | None, ...] = ()
+    outliers: tuple[int, ...] = ()
+
+    @property
+    def delta(self) -> float | None:
+        """The highest score of a run less the lowest (Δ of GEMBA-MQM V2, Figure 3); None with fewer than two."""
+        scores = [run for run in self.runs if run is not None]
+        return max(scores) - min(scores) if len(scores) > 1 else None
 
     def as_dict(self) -> dict[str, Any]:
         """One line of ``segments.jsonl``; it has ``reasons`` for judges that mark no errors alone."""
@@ -99,6 +111,7 @@ class SegmentScore:
             del content["reasons"]
         content["errors"] = [asdict(error.span) | {"found": error.found} for error in self.errors]
         content["doc"] = content.pop("document")
+        content["delta"] = self.delta
         return jsonable(content)  # type: ignore[no-any-return]
 
 
