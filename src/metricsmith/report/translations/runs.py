@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import partial
 from statistics import median
@@ -39,7 +38,7 @@ def spread_stated(record: TranslationRecord) -> str:
     width = record.number.width
     write, lacking = partial(points, width=width), len(record.segments) - len(known)
     far = sum(delta > width / FAR for delta in known) / len(known)
-    without = f" {count(lacking, 'segment')} have fewer than two runs with a number, and no such figure."
+    without = f" Left out, for want of two runs with a number: {count(lacking, 'segment')}."
     return (
         f"The highest and the lowest run of a segment lie {write(median(known))} points apart in the median, more than "
         f"{write(width / FAR)} in {percent(far)} of the segments, {write(max(known))} at most."
@@ -72,9 +71,9 @@ def _runs_of(line: SegmentScore, width: float) -> TextTable:
         )
         for _, _, _, _, run, *counts, out, score in run_cells(line)
     ]  # fmt: skip
-    scores = [math.nan if run is None else run for run in line.runs]
+    scores = [run for run in line.runs if run is not None]
     aggregates: dict[str, Aggregate] = {"mean-all": partial(mean, outliers=None), **RUN_AGGREGATES}
-    if min(run for run in scores if run == run) < 0 < max(run for run in scores if run == run):
+    if min(scores) < 0 < max(scores):
         del aggregates["geo"]  # which numbers on both sides of zero do not have
     blank = ("",) * (1 + len(_COUNTED) * marked)
     rows += [(name, *blank, write(float(combine(scores)))) for name, combine in aggregates.items()]
