@@ -99,6 +99,7 @@ def test_one_of_all_names_may_be_chosen(run, judges):
     code, out, err = run("meta-eval", judges[0], GOLD, *chosen, *FEW, "--json")
     assert (code, err) == (0, "")
     assert {line["name"] for line in json.loads(out)["tasks"][0]["metrics"]} == {"mqm-rrwa", "mqm-run-2"}
+    assert [line["name"] for line in json.loads(out)["marked"]["judges"]] == ["mqm"]  # whose errors its runs share
 
 
 def test_one_judge_alone_has_its_marks_and_no_test(run, judges):

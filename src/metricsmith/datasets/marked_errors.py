@@ -32,7 +32,7 @@ def marked_rows(judges: Sequence[LongTable], rated: LongTable, systems: Collecti
     MarkedRows or None
         None without errors marked by people, or without a judge's.
     """
-    judges = [judge for judge in judges if judge.spans and judge.columns]
+    judges = [judge for judge in judges if judge.spans]
     if not rated.spans or not judges:
         return None
     counted = [place for place, system in enumerate(rated.systems) if system in systems]
