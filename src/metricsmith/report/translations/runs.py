@@ -73,6 +73,7 @@ def _runs_of(line: SegmentScore, width: float) -> TextTable:
     ]  # fmt: skip
     scores = [run for run in line.runs if run is not None]
     aggregates: dict[str, Aggregate] = {"mean-all": partial(mean, outliers=None), **RUN_AGGREGATES}
+    aggregates["rrwa"] = aggregates.pop("rrwa")  # last, as in the paper
     if min(scores) < 0 < max(scores):
         del aggregates["geo"]  # which numbers on both sides of zero do not have
     blank = ("",) * (1 + len(_COUNTED) * marked)
