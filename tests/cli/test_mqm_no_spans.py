@@ -27,3 +27,6 @@ def test_the_command_asks_for_no_spans_says_so_and_its_scores_can_be_evaluated(r
     code, out, err = run("meta-eval", tmp_path / "segments.jsonl", GOLD)
     assert code == 0, err
     assert "mqm agrees with the gold rating" in out
+    assert "mqm" not in json.dumps(
+        json.loads(run("meta-eval", tmp_path / "segments.jsonl", GOLD, "--json")[1])["marked"] or ""
+    )

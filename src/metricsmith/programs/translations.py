@@ -18,7 +18,7 @@ from metricsmith.formats import count
 from metricsmith.metric import content_hash
 from metricsmith.model_calls.adapters import adapter_in_force
 from metricsmith.model_calls.models import form_identity, identity, using
-from metricsmith.mqm import SharedError, shared_errors
+from metricsmith.mqm import SEVERITIES, SharedError, severity_name, shared_errors
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.mqm import NO_SPANS, MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.repeated import Repeated, numbers_of
@@ -102,7 +102,7 @@ def recorded(
     ]
     widths = _half_widths(judge, needed)
     segments = [
-        _segment(judge, row, table.judgement(place, 0), needed[place], widths[place], number.marks)
+        _segment(judge, row, table.judgement(place, 0), needed[place], widths[place], number)
         for place, row in enumerate(translations.rows)
     ]
     runs = [part for parts in needed for part in parts]
@@ -179,15 +179,15 @@ def _half_widths(judge: TranslationJudge | Repeated, needed: Sequence[Sequence[J
 
 def _segment(
     judge: TranslationJudge | Repeated, row: Any, judgement: Judgement, parts: Sequence[Judgement], width: float,
-    marks: bool,
+    number: JudgedNumber,
 ) -> SegmentScore:  # fmt: skip
     kept = np.full(len(parts), judgement.ok)
     if judgement.ok and isinstance(judge, Repeated):
         kept = judge.kept(parts)
     errors: tuple[SharedError, ...] | None = None
-    if marks and isinstance(judge, MQMJudge):  # whose weights order them
+    if number.marks and isinstance(judge, MQMJudge):  # whose weights order them
         errors = judge.shared(parts) if judgement.ok else ()
-    elif marks:
+    elif number.marks:
         errors = shared_errors([part.spans for part, stays in zip(parts, kept, strict=True) if stays])
     return SegmentScore(
         id=row.id,
@@ -202,9 +202,15 @@ def _segment(
         status=judgement.status.value,
         error=judgement.error,
         runs=tuple(part.raw for part in parts),
+        counts=tuple(_by_severity(part) for part in parts) if number.marks or number.unmarked else (),
+        outliers=tuple(
+            run
+            for run, (part, stays) in enumerate(zip(parts, kept, strict=True), 1)
+            if judgement.ok and part.raw is not None and not stays
+        ),
         kept=int(kept.sum()),
         errors=errors,
-        reasons=None if marks else _nearest(judgement, parts, kept),
+        reasons=None if number.marks else _nearest(judgement, parts, kept),
     )
 
 
@@ -216,6 +222,11 @@ def _nearest(judgement: Judgement, parts: Sequence[Judgement], kept: NDArray[np.
         for raw, stays in zip(raws, kept, strict=True)
     ]
     return parts[int(np.argmin(apart))].feedback if judgement.ok else ""
+
+
+def _by_severity(part: Judgement) -> dict[str, int] | None:
+    found = Counter(severity_name(span.severity) for span in part.spans)
+    return {severity: found[severity] for severity in SEVERITIES[:3]} if part.ok else None
 
 
 def _mean(lines: Sequence[SegmentScore], output: Output, system: str, document: str = "") -> MeanScore:

@@ -38,6 +38,7 @@ from metricsmith.report.blocks import (
 )
 from metricsmith.report.render import escape, write_document
 from metricsmith.report.translations.record import JudgedNumber, MeanScore, SegmentScore, TranslationRecord
+from metricsmith.report.translations.runs import RUN_COLUMNS, run_blocks, run_cells, spread_stated
 from metricsmith.report.translations.verdict import difference_table, points_between, translations_verdict
 from metricsmith.spreadsheets import write_table
 
@@ -50,8 +51,11 @@ __all__ = [
     "write_translations",
 ]
 
-TRANSLATION_FILES = ("mqm.html", "mqm.md", "mqm.json", "segments.jsonl", "segments.tsv")
-TSV = ("id", "system", "doc", "segment", "raw", "score", "half_width", "kept", "status", "error", "metric", "errors")
+TRANSLATION_FILES = ("mqm.html", "mqm.md", "mqm.json", "segments.jsonl", "segments.tsv", "runs.tsv")
+TSV = (
+    "id", "system", "doc", "segment", "raw", "score", "half_width", "kept", "delta", "status", "error", "metric",
+    "errors",
+)  # fmt: skip
 MOST_LISTED = 10  # documents in the terminal
 MOST_SHOWN = 300  # segments on a page
 MQM = JudgedNumber()
@@ -82,6 +86,8 @@ def _glossary(number: JudgedNumber) -> list[tuple[str, str]]:
 def write_translations(record: TranslationRecord, folder: str | PathLike[str], *, raw_csv: bool = False) -> None:
     """Write ``mqm.html``, ``mqm.md`` and ``mqm.json``, and all segments as ``segments.jsonl`` and ``segments.tsv``.
 
+    ``runs.tsv`` has a row for each run of each segment, with its errors by severity and its score.
+
     Parameters
     ----------
     record : TranslationRecord
@@ -98,13 +104,19 @@ def write_translations(record: TranslationRecord, folder: str | PathLike[str], *
     lines = [segment.as_dict() | {"metric": record.metric} for segment in record.segments]
     # One line by segment, without texts; its errors as JSON in the last column.
     rows = [[*(line[name] for name in TSV[:-1]), json.dumps(line["errors"], ensure_ascii=False)] for line in lines]
-    buffer = io.StringIO()
-    write_table(buffer, TSV, lambda: rows, raw=raw_csv, separator="\t")
+    runs = [cells for segment in record.segments for cells in run_cells(segment)]
     segments = {
         "segments.jsonl": "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines),
-        "segments.tsv": buffer.getvalue(),
+        "segments.tsv": _separated(TSV, rows, raw_csv),
+        "runs.tsv": _separated(RUN_COLUMNS, runs, raw_csv),
     }
     write_document(TranslationDocument(record), folder, segments)
+
+
+def _separated(head: Sequence[str], rows: Sequence[Sequence[object]], raw_csv: bool) -> str:
+    buffer = io.StringIO()
+    write_table(buffer, head, lambda: rows, raw=raw_csv, separator="\t")
+    return buffer.getvalue()
 
 
 class TranslationDocument(Document[TranslationRecord]):
@@ -137,6 +149,7 @@ class TranslationDocument(Document[TranslationRecord]):
             )
             means.append(Details(count(len(rows), "document mean"), [table]))
         segments, left = self.segments()
+        runs = run_blocks(record, page=True)
         found = " errors that at least half of the runs found." if number.repeated else " errors that the model found."
         legend = joined(
             element("mark", "Critical", class_="critical"), ", ", element("mark", "major", class_="major"), " and ",
@@ -155,6 +168,7 @@ class TranslationDocument(Document[TranslationRecord]):
             ],
             main=[
                 Section("means", "Systems and documents", means),
+                *([Section("runs", "Runs", list(map(on_page, runs)))] if runs else ()),
                 Section(
                     "segments", "Segments",
                     [*([Paragraph(legend)] if legend else []), *(_segment(line, number) for line in segments)],
@@ -184,6 +198,7 @@ class TranslationDocument(Document[TranslationRecord]):
                 [(line.system, line.document, *_mean_cells(line, number)) for line in record.documents],
                 left=2,
             ),
+            *([Heading("Runs", level=2), *runs] if (runs := run_blocks(record, page=False)) else ()),
             Heading("Segments", level=2),
             *([Paragraph(number.unmarked)] if number.unmarked else []),
             *([Paragraph(left)] if left else ()),
@@ -219,6 +234,7 @@ class TranslationDocument(Document[TranslationRecord]):
             lines += [f"{more} in {folder / 'mqm.md'}" if folder is not None else more] * (len(rows) > MOST_LISTED)
         return [
             *lines,
+            *filter(None, [spread_stated(record)]),
             self._cost(),
             *self.ending(folder, notes=record.notes),
         ]

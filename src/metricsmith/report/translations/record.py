@@ -86,6 +86,10 @@ class SegmentScore:
         Those that at least half of the kept runs found, worst first; None where the judge marks none.
     reasons : str or None
         The reasons of the run whose number is the nearest to `raw`; None where the errors are the reasons.
+    counts : tuple of (mapping of str to int, or None)
+        Critical, major and minor errors of each run, None for one that failed; empty for judges that look for none.
+    outliers : tuple of int
+        Runs, from 1, that were left out as outlying.
     """
 
     id: str
@@ -103,6 +107,14 @@ class SegmentScore:
     kept: int
     errors: tuple[SharedError, ...] | None
     reasons: str | None = None
+    counts: tuple[Mapping[str, int] | None, ...] = ()
+    outliers: tuple[int, ...] = ()
+
+    @property
+    def delta(self) -> float | None:
+        """The highest score of a run less the lowest (Δ of GEMBA-MQM V2, Figure 3); None with fewer than two."""
+        scores = [run for run in self.runs if run is not None]
+        return max(scores) - min(scores) if len(scores) > 1 else None
 
     def as_dict(self) -> dict[str, Any]:
         """One line of ``segments.jsonl``; it has ``reasons`` for judges that mark no errors alone."""
@@ -112,6 +124,7 @@ class SegmentScore:
         if self.errors is not None:
             content["errors"] = [asdict(error.span) | {"found": error.found} for error in self.errors]
         content["doc"] = content.pop("document")
+        content["delta"] = self.delta
         return jsonable(content)  # type: ignore[no-any-return]
 
 

@@ -66,7 +66,10 @@ def _each(lines: Sequence[SystemDifference], width: float) -> str:
 
 def _pairing(record: TranslationRecord) -> list[str]:
     """Sentences on the pairing that decides, and on documents that are too few for any decision."""
-    lines, rare = record.differences, "grave errors" if record.number.marks else "bad translations"
+    lines, rare = (
+        record.differences,
+        "grave errors" if record.number.marks or record.number.unmarked else "bad translations",
+    )
     documents, segments, pairs = lines[0].documents, lines[0].segments, len(lines) * (len(lines) + 1) // 2
     still = [line for line in lines if not line.better]
     few = f"With {segments} segments nothing is decided: it takes {ENOUGH_GROUPS}, or {rare} may not have come up."
