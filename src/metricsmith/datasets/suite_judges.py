@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from metricsmith.datasets.judged_runs import judged_metrics
 from metricsmith.datasets.long_tables import BY_DOCUMENT, BY_POSITION, BY_SEGMENT, SUFFIX, LongTable, read_metrics
 from metricsmith.datasets.mt_metrics_eval import EvalSet
 from metricsmith.datasets.score_files import pivot, read_scores
@@ -46,7 +47,7 @@ def judge_scores(path: Path, data: EvalSet, systems: Sequence[str], *, each_run:
         scores = read_scores(path, length=len(data), systems=data.outputs)
         check_complete(path, scores, systems)
         return {path.name.removesuffix(SUFFIX): np.array([scores[system] for system in systems])}
-    table = read_metrics(path)
+    table = judged_metrics(path, each_run=True) if each_run else read_metrics(path)
     for place, system in zip(table.places, table.systems, strict=True):
         if system not in data.outputs:
             raise DataError(
