@@ -262,14 +262,10 @@ def _metrics(
             return "added"
         if not suite.primary and not suite.baselines:
             return "unknown"
-        return (
-            "primary" if one.base in suite.primary else "baseline" if one.base in suite.baselines else "contrastive"
-        )
+        return "primary" if one.base in suite.primary else "baseline" if one.base in suite.baselines else "contrastive"
 
     ordered = [*table.values, *sorted(measured - set(table.values))]
-    return tuple(
-        SuiteMetric(name, found[name].base, found[name].reference_free, role(found[name])) for name in ordered
-    )
+    return tuple(SuiteMetric(name, found[name].base, found[name].reference_free, role(found[name])) for name in ordered)
 
 
 def _signature(
