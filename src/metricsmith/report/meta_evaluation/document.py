@@ -148,7 +148,7 @@ class MetaEvaluationDocument(PartedDocument[MetaEvaluation]):
         for task in record.tasks:
             (_, *columns), rows = _figures(task)
             lines += ["", TextTable((task.task, *("value" if c == task.task else c for c in columns)), rows)]
-            caution, (names, tests) = task_caution(record, task), p_value_table(task)
+            caution, (names, tests) = task_caution(record.swap, task), p_value_table(task)
             lines += [TextTable(names, tests)] if tests else []
             lines += [f"  {caution}"] if caution else []
         return [*lines, "", *self.ending(folder, notes=record.notes)]
