@@ -102,18 +102,20 @@ def meta_eval_command(
     if out is not None:
         check_writable(out, "--out", folder=True)
         given = {"scores": scores, "gold": gold, **({"--documents": documents} if documents else {})}
+        given |= {f"--add {path}": Path(path) for path in add or ()}
         check_apart([out / name for name in META_EVALUATION_FILES], "--out", given)
     tasks_by_name(task or (), decimals=decimals)
     exchanged, made = check_tests(swap, tests)
     read = read_score_matrices(
         scores, gold, metrics=metric or (), target=target, lower_is_better=lower_is_better or (),
         weights=None if weights is None else MQMWeights.named(weights), without=without or (), documents=documents,
+        added=add or (), each_run=each_run,
     )  # fmt: skip
     with bar_of_tests(output) as tested:
         record = meta_evaluate(
             read.metrics, read.gold, systems=read.systems, raters=read.raters, documents=read.documents,
             tasks=task or (), decimals=decimals, resamples=resamples, seed=seed, swap=exchanged, tests=made,
-            target=read.target, sources=read.sources, notes=read.notes, tested=tested,
+            target=read.target, sources=read.sources, notes=read.notes, tested=tested, marked=read.marked,
         )  # fmt: skip
     if out is not None:
         write_into(write_meta_evaluation, record, out)
