@@ -144,6 +144,7 @@ def evaluate_suite(
         signature=_signature(suite, pairs, columns, seed, resamples, swap, decimals),
         notes=(*notes, *own_notes),
         warnings=tuple(_warnings(tables, columns)),
+        swap=swap,
     )
 
 
