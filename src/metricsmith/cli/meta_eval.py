@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from metricsmith.cli.options import OutputOptions, takes_groups
-from metricsmith.cli.running import check_apart, check_writable, tell, write_into
-from metricsmith.cli.suite import SuiteOptions, check_mode
+from metricsmith.cli.running import bar_of_tests, check_apart, check_writable, tell, write_into
+from metricsmith.cli.suite import SuiteOptions, check_mode, run_suite
 from metricsmith.errors import OptionError
 
 __all__ = ["meta_eval_command"]
@@ -78,8 +78,6 @@ def meta_eval_command(
     output: OutputOptions = OutputOptions(),
 ) -> None:
     """Measure how well metrics agree with gold ratings, and rank them."""
-    from tqdm import tqdm
-
     from metricsmith.datasets.score_matrices import read_score_matrices
     from metricsmith.meta_evaluation.evaluation import tasks_by_name
     from metricsmith.meta_evaluation.ranking import check_tests
@@ -91,13 +89,14 @@ def meta_eval_command(
     )
     from metricsmith.report.meta_evaluation.record import meta_evaluate
 
-    check_mode(
-        suite.suite,
-        {"GOLD": gold, "--task": task, "--target": target, "--weights": weights, "--documents": documents,
-         "--tests": tests},
-        {"--primary": suite.primary, "--gold": suite.gold_name, "--skip-broken": suite.skip_broken,
-         "--join": suite.join},
-    )  # fmt: skip
+    elsewhere = {"GOLD": gold, "--task": task, "--target": target, "--weights": weights, "--documents": documents}
+    check_mode(suite, {**elsewhere, "--tests": tests})
+    if suite.suite is not None:
+        run_suite(
+            scores, suite, out, output, added=add or (), each_run=each_run, metrics=metric or (), without=without or (),
+            lower_is_better=lower_is_better or (), decimals=decimals, resamples=resamples, swap=swap, seed=seed,
+        )  # fmt: skip
+        return
     if gold is None:
         raise OptionError("GOLD is missing: name the file of people's ratings, or a shared task with --suite")
     if out is not None:
@@ -112,15 +111,7 @@ def meta_eval_command(
         weights=None if weights is None else MQMWeights.named(weights), without=without or (), documents=documents,
         added=add or (), each_run=each_run,
     )  # fmt: skip
-    with tqdm(total=0, unit="test", disable=True if output.quiet else None, leave=False) as bar:
-        tests_of = dict[str, tuple[int, int]]()
-
-        def tested(name: str, done: int, total: int) -> None:
-            tests_of[name] = done, total
-            bar.set_description(name, refresh=False)
-            bar.n, bar.total = map(sum, zip(*tests_of.values(), strict=True))
-            bar.refresh()
-
+    with bar_of_tests(output) as tested:
         record = meta_evaluate(
             read.metrics, read.gold, systems=read.systems, raters=read.raters, documents=read.documents,
             tasks=task or (), decimals=decimals, resamples=resamples, seed=seed, swap=exchanged, tests=made,
