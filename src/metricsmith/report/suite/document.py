@@ -117,7 +117,8 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
                 one.name,
                 enumerated(list(dict.fromkeys(gold[pair] for pair in one.pairs))),
                 f"{statistic(one.weight / total)}", f"{raw(one.bounds[0])} to {raw(one.bounds[1])}",
-                *map(count, (len(one.systems), len(one.result.metrics), one.segments, one.outputs, one.documents)),
+                *map(count, (len(one.systems), len(one.result.metrics), one.segments, one.outputs)),
+                count(one.documents or None),
             )
             for one in self.record.columns
         ]  # fmt: skip
