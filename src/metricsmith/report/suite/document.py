@@ -139,7 +139,9 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         for table in terminal_tables(record):
             lines += ["", table]
         kinds = Counter(one.kind for one in record.left_out)
-        said = enumerated([count(number, kind) for kind, number in kinds.items()])
+        segments = kinds.pop("segment", 0)  # a line for each language pair
+        parts = [count(number, kind) for kind, number in kinds.items()]
+        said = enumerated([*parts, *([f"segments in {count(segments, 'language pair')}"] if segments else [])])
         left_out = [f"left out: {said}; the report and --json say why"] if said else []
         return [*lines, f"  {legend(record)}", "", *left_out, *self.ending(folder, notes=record.notes)]
 
