@@ -210,7 +210,7 @@ def drawn_in(names, p_values):
 
 
 def numbers_of(record):
-    """How many arrays a table rests on: one for each metric and each two metrics drawn, by task."""
+    """The number of arrays that a table rests on: one for each metric and each two metrics drawn, by task."""
     average = drawn_in([one.name for one in record.averages], record.p_values)
     return sum(
         len(column.result.metrics)
