@@ -32,6 +32,7 @@ __all__ = [
     "evaluate_task",
     "evaluate_tasks",
     "mean_rating",
+    "side_by_side",
     "tasks_by_name",
 ]
 
@@ -245,6 +246,31 @@ def evaluate_tasks(
     OptionError
         If `workers` is below 1, and as `evaluate_task`.
     """
+    tasks = {
+        task: partial(evaluate_task, task, statistic, metrics, gold, **settings) for task, statistic in measures.items()
+    }
+    return side_by_side(tasks, tested, workers)
+
+
+def side_by_side(
+    tasks: Mapping[str, Callable[..., TaskResult]],
+    tested: Callable[[str, int, int], None] | None = None,
+    workers: int | None = None,
+) -> tuple[TaskResult, ...]:
+    """Results of several tasks that are made side by side, in their order; where one fails, the others end early.
+
+    Parameters
+    ----------
+    tasks : mapping of str to callable
+        Each takes `tested` of `evaluate_task`.
+    tested, workers
+        As for `evaluate_tasks`.
+
+    Raises
+    ------
+    OptionError
+        If `workers` is below 1.
+    """
     if workers is not None and workers < 1:
         raise OptionError(f"workers={workers} must be at least 1, or None for as many as there are processors")
     one_at_a_time, ended = Lock(), Event()
@@ -256,12 +282,9 @@ def evaluate_tasks(
             with one_at_a_time:
                 tested(task, done, total)
 
-    tasks = [
-        partial(evaluate_task, task, statistic, metrics, gold, tested=partial(progress, task), **settings)
-        for task, statistic in measures.items()
-    ]
+    calls = [partial(make, tested=partial(progress, task)) for task, make in tasks.items()]
     with one_thread():
-        return tuple(in_threads(tasks, workers or os.cpu_count() or 1, "metricsmith measures", on_error=ended.set))
+        return tuple(in_threads(calls, workers or os.cpu_count() or 1, "metricsmith measures", on_error=ended.set))
 
 
 def average_tasks(results: Sequence[TaskResult], names: Sequence[str] = WMT24) -> dict[str, TaskAverage]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.meta_evaluation.matrices import NOTHING, FloatArray, Grouping, grouped
 from metricsmith.meta_evaluation.pairwise import GoldPairs
-from metricsmith.meta_evaluation.systems import Ties, order_of_pairs, random_signs, reached
+from metricsmith.meta_evaluation.systems import Ties, order_of_pairs, random_signs, reached, system_pairs
 from metricsmith.stats.resampling.permutation import Swapped
 
 __all__ = [
@@ -206,15 +206,17 @@ class ExchangedPairs:
         return apart if self._pairs.decimals is None else np.round(apart, self._pairs.decimals, out=apart)
 
 
-def exchanged_system_accuracies(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+def exchanged_system_accuracies(
+    first: FloatArray, second: FloatArray, gold: FloatArray, sizes: Sequence[int] = ()
+) -> Swapped:
     """Exchanges `system_pairwise_accuracy`."""
     cells = CompleteCells(first, second, gold)
-    if not cells.segments or len(gold) < 2:
+    if not cells.segments or not system_pairs(len(gold), sizes)[0].size:
         return undefined_differences
-    truth = order_of_pairs(cells.gold.sum(axis=1), cells.gold)
+    truth = order_of_pairs(cells.gold.sum(axis=1), cells.gold, sizes)
 
     def value(sums: FloatArray) -> FloatArray:
-        return np.asarray((order_of_pairs(sums, cells.scores) == truth).mean(axis=1))
+        return np.asarray((order_of_pairs(sums, cells.scores, sizes) == truth).mean(axis=1))
 
     return lambda swap: np.subtract(*map(value, cells.sums(swap)))
 

@@ -255,22 +255,26 @@ class SoftSystemAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class SystemAccuracy:
-    """`system_pairwise_accuracy`."""
+    """`system_pairwise_accuracy`; with `sizes` that of several language pairs whose systems stand one below the other.
+
+    Concordant pairs of systems are added up over language pairs, as are all pairs.
+    """
 
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     whole_segments: ClassVar[bool] = True
+    sizes: tuple[int, ...] = ()
 
     def __call__(self, metric: FloatArray, gold: FloatArray) -> SystemPairwiseAccuracy:
         """Returns the value for two matrices of shape (k, n)."""
-        return system_pairwise_accuracy(metric, gold)
+        return system_pairwise_accuracy(metric, gold, sizes=self.sizes)
 
     def redrawn(self, metric: FloatArray, gold: FloatArray, parts: IntArray, times: IntArray) -> FloatArray:
         """Returns the values with each part taken so many times: `systems.redrawn_accuracies`."""
-        return redrawn_accuracies(metric, gold, parts, times)
+        return redrawn_accuracies(metric, gold, parts, times, self.sizes)
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
         """Returns a function of exchanged cells."""
-        return exchanged_system_accuracies(first, second, gold)
+        return exchanged_system_accuracies(first, second, gold, self.sizes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -25,6 +26,7 @@ __all__ = [
     "redrawn_accuracies",
     "soft_pairwise_accuracy",
     "system_p_values",
+    "system_pairs",
     "system_pairwise_accuracy",
 ]
 
@@ -79,7 +81,9 @@ class SoftPairwiseAccuracy:
     segments_dropped: int
 
 
-def system_pairwise_accuracy(metric: ArrayLike, gold: ArrayLike) -> SystemPairwiseAccuracy:
+def system_pairwise_accuracy(
+    metric: ArrayLike, gold: ArrayLike, *, sizes: Sequence[int] = ()
+) -> SystemPairwiseAccuracy:
     """Share of system pairs whose mean scores are in the same order, or equal, on both sides.
 
     Parameters
@@ -87,11 +91,14 @@ def system_pairwise_accuracy(metric: ArrayLike, gold: ArrayLike) -> SystemPairwi
     metric, gold : array_like, shape (k, n)
         NaN is missing; a segment that lacks a score of any system on either side is left out for all systems.
         System scores that are given as such are a matrix with one column.
+    sizes : sequence of int
+        How many systems, from the first row on, each language pair has: only systems of one language pair are compared.
+        Empty takes all systems as of one.
 
     Raises
     ------
     DataError
-        If the matrices differ in shape or a score is infinite.
+        If the matrices differ in shape, a score is infinite or `sizes` do not sum to k.
 
     References
     ----------
@@ -99,15 +106,17 @@ def system_pairwise_accuracy(metric: ArrayLike, gold: ArrayLike) -> SystemPairwi
     """
     x, y = complete_segments(metric, gold)
     segments, given = x.shape[1], np.shape(metric)[1]
-    pairs = len(x) * (len(x) - 1) // 2
+    pairs = system_pairs(len(x), sizes)[0].size
     if not pairs or not segments:
         return SystemPairwiseAccuracy(math.nan, 0, 0, segments, given - segments)
-    orders = [order_of_pairs(scores.sum(axis=1), scores) for scores in (x, y)]
+    orders = [order_of_pairs(scores.sum(axis=1), scores, sizes) for scores in (x, y)]
     agreeing = int(np.count_nonzero(orders[0] == orders[1]))
     return SystemPairwiseAccuracy(agreeing / pairs, agreeing, pairs, segments, given - segments)
 
 
-def redrawn_accuracies(metric: FloatArray, gold: FloatArray, parts: IntArray, times: IntArray) -> FloatArray:
+def redrawn_accuracies(
+    metric: FloatArray, gold: FloatArray, parts: IntArray, times: IntArray, sizes: Sequence[int] = ()
+) -> FloatArray:
     """`system_pairwise_accuracy` with parts of the segments taken several times or not at all, shape (draws,).
 
     Parameters
@@ -117,11 +126,13 @@ def redrawn_accuracies(metric: FloatArray, gold: FloatArray, parts: IntArray, ti
     parts : ndarray of int, shape (n,)
         From 0 to r - 1.
     times : ndarray of int, shape (draws, r)
+    sizes : sequence of int
+        As for `system_pairwise_accuracy`.
     """
-    if len(metric) < 2:
+    if not system_pairs(len(metric), sizes)[0].size:
         return np.full(len(times), math.nan)
     weights = times[:, parts].astype(float)
-    orders = [order_of_pairs(weights @ scores.T, scores) for scores in (metric, gold)]
+    orders = [order_of_pairs(weights @ scores.T, scores, sizes) for scores in (metric, gold)]
     return np.asarray((orders[0] == orders[1]).mean(axis=1))
 
 
@@ -257,7 +268,25 @@ def reached(flipped: FloatArray, scores: FloatArray, ties: Ties, starts: IntArra
     return np.asarray((above + tied_or_above) / 2 if ties == "half" else tied_or_above.astype(float))
 
 
-def order_of_pairs(sums: FloatArray, scores: FloatArray) -> FloatArray:
+def system_pairs(systems: int, sizes: Sequence[int] = ()) -> tuple[IntArray, IntArray]:
+    """The first and the second of each two systems; of each two of one language pair where `sizes` tells these apart.
+
+    Raises
+    ------
+    DataError
+        If `sizes` do not sum to the number of systems.
+    """
+    upper, lower = np.triu_indices(systems, 1)
+    if not sizes:
+        return upper, lower
+    if sum(sizes) != systems or min(sizes) < 0:
+        raise DataError(f"language pairs of {', '.join(map(str, sizes))} systems are not {systems}: give all rows once")
+    of = np.repeat(np.arange(len(sizes)), sizes)
+    inside = of[upper] == of[lower]
+    return upper[inside], lower[inside]
+
+
+def order_of_pairs(sums: FloatArray, scores: FloatArray, sizes: Sequence[int] = ()) -> FloatArray:
     """Signs of the differences of all pairs of systems, 0 where they differ by rounding alone.
 
     Parameters
@@ -266,11 +295,13 @@ def order_of_pairs(sums: FloatArray, scores: FloatArray) -> FloatArray:
         Of scores.
     scores : ndarray
         The largest decides how much rounding may change.
+    sizes : sequence of int
+        As for `system_pairs`.
 
     Returns
     -------
     ndarray, shape (..., pairs)
     """
-    upper, lower = np.triu_indices(sums.shape[-1], 1)
+    upper, lower = system_pairs(sums.shape[-1], sizes)
     apart = sums[..., upper] - sums[..., lower]
     return np.where(np.abs(apart) <= ROUNDING * float(np.abs(scores).max(initial=0.0)), 0.0, np.sign(apart))
