@@ -159,6 +159,9 @@ class SlowTask:
         there = ~np.isnan(gold)
         return pearson(metric[there], gold[there])
 
+    def order(self):
+        return sorted(self.values, key=lambda metric: -self.values[metric])
+
     def draws(self, better, worse):
         """What was observed, and the draws of the better metric's value less the worse one's."""
         if (better, worse) not in self._draws:
@@ -215,13 +218,12 @@ def p_value(observed, draws):
 
 def ranks_slowly(names, p):
     """Best first; a new rank where any metric of the present one is better than the next at the level."""
-    ranks, open_cluster = {}, []
+    ranks, rank, present = {}, 1, []
     for name in names:
-        if any(p(above, name) <= LEVEL for above in open_cluster):
-            open_cluster = []
-        ranks[name] = ranks[previous] + (not open_cluster) if ranks else 1
-        open_cluster.append(name)
-        previous = name
+        if any(p(above, name) <= LEVEL for above in present):
+            rank, present = rank + 1, []
+        ranks[name] = rank
+        present.append(name)
     return ranks
 
 
@@ -256,20 +258,24 @@ class SlowSuite:
 
     def task_ranks(self, name):
         task = self.tasks[name]
-        order = sorted(task.values, key=lambda metric: -task.values[metric])
-        return ranks_slowly(order, lambda better, worse: p_value(*task.draws(better, worse)))
+        return ranks_slowly(task.order(), lambda better, worse: p_value(*task.draws(better, worse)))
 
     def average_p(self, better, worse):
-        """The weighted draws of all tasks are added; a task that ended early repeats its own."""
-        parts = []
+        """The weighted draws of all tasks are added; a task that ended early repeats its own.
+
+        In each task the better metric was tested against the worse, ties by name.
+        """
+        parts, observed = [], 0.0
         for name, task in self.tasks.items():
-            low, high = task.bounds
-            ahead = task.values[better] >= task.values[worse]
-            drawn = task.draws(better, worse)[1] if ahead else -task.draws(worse, better)[1]
-            parts.append(self.weights[name] / (high - low) * drawn)
+            order = task.order()
+            ahead = order.index(better) < order.index(worse)
+            apart, drawn = task.draws(better, worse) if ahead else task.draws(worse, better)
+            share = self.weights[name] / (task.bounds[1] - task.bounds[0]) * (1 if ahead else -1)
+            parts.append(share * drawn)
+            observed += share * apart
         longest = max(map(len, parts))
         total = sum(np.array([part[draw % len(part)] for draw in range(longest)]) for part in parts)
-        return p_value(self.averages[better] - self.averages[worse], total)
+        return p_value(observed, total)
 
     def average_ranks(self):
         return ranks_slowly(self.order, self.average_p)
