@@ -25,7 +25,11 @@ __all__ = [
 
 
 def read_scores(
-    path: str | os.PathLike[str], *, length: int | None = None, systems: Sequence[str] | Mapping[str, Any] = ()
+    path: str | os.PathLike[str],
+    *,
+    length: int | None = None,
+    systems: Sequence[str] | Mapping[str, Any] = (),
+    gaps: bool = True,
 ) -> dict[str, FloatArray]:
     """Read a score file by segment, document or system.
 
@@ -37,6 +41,8 @@ def read_scores(
         How many scores each system must have; by default as many as the first has.
     systems : sequence or mapping of str
         Which systems are known; by default any are.
+    gaps : bool
+        Whether None is allowed, as it is in people's scores.
 
     Returns
     -------
@@ -67,7 +73,14 @@ def read_scores(
                 f"{path}, line {number}: the score {cells[1]!r} is no finite number; allowed are numbers and None: "
                 f"correct it"
             )
-        columns.setdefault(cells[0], []).append(score)
+        if score != score and not gaps:
+            raise DataError(
+                f"{path}, line {number}: the score is None; the layout allows gaps in people's scores alone: score it again"
+            )
+        if cells[0] not in columns:
+            _check_known(f"{path}, line {number}", cells[0], systems)
+            columns[cells[0]] = []
+        columns[cells[0]].append(score)
     if not columns:
         raise DataError(f"{path} is empty; lines of system and score are needed: check the file")
     scores = {system: np.array(values, dtype=float) for system, values in columns.items()}
@@ -233,16 +246,20 @@ def check_scores(
 ) -> None:
     """Refuse systems that are unknown (where any are known) and arrays of another length, with a `DataError`."""
     for system, values in scores.items():
-        if systems and system not in systems:
-            raise DataError(
-                f"{what}: no system {system!r}{nearest(system, systems)}; the test set has {', '.join(systems)[:200]}: "
-                f"correct the name, or leave it out"
-            )
+        _check_known(what, system, systems)
         if values.shape != (length,):
             raise DataError(
                 f"{what}: system {system!r} has {values.size} scores, {length} are needed: one for each segment "
                 f"(document, system), in order and of shape ({length},)"
             )
+
+
+def _check_known(what: str, system: str, systems: Sequence[str] | Mapping[str, Any]) -> None:
+    if systems and system not in systems:
+        raise DataError(
+            f"{what}: no system {system!r}{nearest(system, systems)}; the test set has {', '.join(systems)[:200]}: "
+            f"correct the name, or leave it out"
+        )
 
 
 def check_name(name: str) -> None:

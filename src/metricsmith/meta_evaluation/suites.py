@@ -12,7 +12,7 @@ from typing import Literal
 
 from metricsmith.meta_evaluation.measures import MEASURES
 
-__all__ = ["PairRules", "Suite", "SuiteTask", "task_bounds"]
+__all__ = ["PairRules", "ScoreLevel", "Suite", "SuiteTask", "task_bounds"]
 
 ScoreLevel = Literal["sys", "seg"]
 """The score files that a task reads: one score by system, or one by system and segment."""
