@@ -9,13 +9,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import typer
 
 from metricsmith.cli.terminal import say
 from metricsmith.errors import DataError, Interrupted, OptionError
-from metricsmith.report.render import replace_file
+from metricsmith.report.render import lock_for_writing, replace_file
 
 __all__ = ["Printed", "ScoresFile"]
 
@@ -100,7 +100,7 @@ class ScoresFile(Printed):
             self._find()
         try:
             self._stream = self.part.open("r+b" if self.told else "ab")
-            _lock(self._stream, self.part)
+            lock_for_writing(self._stream, self.part)
             self._note()
             self._stream.truncate(self._bytes)
             self._stream.seek(self._bytes)
@@ -168,16 +168,3 @@ class ScoresFile(Printed):
 
     def _stays(self) -> str:
         return f"{self.told['rows']} rows stand in {self.part}"
-
-
-def _lock(stream: IO[bytes], path: Path) -> None:
-    """Refuse a file to which another process is writing, where the system can tell."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        stream.close()
-        raise OptionError(f"{path} is being written by another run: wait for it, or name another --out") from None

@@ -19,9 +19,9 @@ from functools import lru_cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
-from metricsmith.errors import DataError
+from metricsmith.errors import DataError, OptionError
 from metricsmith.formats import clean, cost_stated, count, single_line
 from metricsmith.records import Usage
 from metricsmith.report.blocks import (
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 __all__ = [
-    "aligned", "cost_line", "escape", "markdown_lines", "render_brief", "render_html", "render_json", "render_markdown",
+    "aligned", "cost_line", "escape", "lock_for_writing", "markdown_lines", "render_brief", "render_html", "render_json", "render_markdown",
     "render_page", "render_terminal", "replace_file", "standalone", "write_document",
 ]  # fmt: skip
 
@@ -268,3 +268,16 @@ def replace_file(path: Path, content: str) -> None:
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def lock_for_writing(stream: IO[bytes], path: Path) -> None:
+    """Refuse a file to which another process is writing, where the system can tell."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.close()
+        raise OptionError(f"{path} is being written by another run: wait for it, or name another --out") from None
