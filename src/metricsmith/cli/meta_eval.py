@@ -1,4 +1,4 @@
-"""``metricsmith meta-eval``: metrics ranked by their agreement with gold ratings of several systems."""
+"""``metricsmith meta-eval``: metrics ranked by their agreement with gold ratings of several systems, or a suite."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import typer
 
 from metricsmith.cli.options import OutputOptions, takes_groups
 from metricsmith.cli.running import check_apart, check_writable, tell, write_into
+from metricsmith.cli.suite import SuiteOptions, check_mode
+from metricsmith.errors import OptionError
 
 __all__ = ["meta_eval_command"]
 
@@ -19,8 +21,21 @@ def meta_eval_command(
         Path, typer.Argument(help="Metrics' scores: a table, a .seg.score file, or a folder of such files.")
     ],
     gold: Annotated[
-        Path, typer.Argument(help="Ratings of the same outputs: a table, MQM ratings, or a .seg.score file.")
-    ],
+        Path | None,
+        typer.Argument(help="Ratings of the same outputs: a table, MQM ratings, a .seg.score file; not with --suite."),
+    ] = None,
+    suite: SuiteOptions = SuiteOptions(),
+    add: Annotated[  # noqa: ARG001
+        list[str] | None,
+        typer.Option(
+            "--add",
+            metavar="[PAIR=]FILE",
+            help="One more judge: a segments.jsonl of `metricsmith mqm`; with --suite, of this language pair.",
+        ),
+    ] = None,
+    each_run: Annotated[  # noqa: ARG001
+        bool, typer.Option("--each-run", help="Judges' single runs, and other means of them, as metrics, too.")
+    ] = False,
     task: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A measure, or `all`; by default spa and acc-t, the tasks of WMT24."),
@@ -76,6 +91,15 @@ def meta_eval_command(
     )
     from metricsmith.report.meta_evaluation.record import meta_evaluate
 
+    check_mode(
+        suite.suite,
+        {"GOLD": gold, "--task": task, "--target": target, "--weights": weights, "--documents": documents,
+         "--tests": tests},
+        {"--primary": suite.primary, "--gold": suite.gold_name, "--skip-broken": suite.skip_broken,
+         "--join": suite.join},
+    )  # fmt: skip
+    if gold is None:
+        raise OptionError("GOLD is missing: name the file of people's ratings, or a shared task with --suite")
     if out is not None:
         check_writable(out, "--out", folder=True)
         given = {"scores": scores, "gold": gold, **({"--documents": documents} if documents else {})}

@@ -207,6 +207,8 @@ class TextTable:
         A class of the style sheet.
     left : int
         Leading columns that hold texts: they stand to the left, the others are figures.
+    over : sequence of (str, int)
+        A second head above the first, on a page: texts, each over so many columns.
     """
 
     head: Sequence[str]
@@ -217,6 +219,7 @@ class TextTable:
     bold: int = 0
     style: str = ""
     left: int = 1
+    over: Sequence[tuple[str, int]] = ()
 
 
 @dataclass(frozen=True, slots=True)

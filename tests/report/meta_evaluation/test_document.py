@@ -103,15 +103,15 @@ def test_a_dash_stands_for_two_metrics_that_were_not_tested():
 
 def test_a_cluster_under_the_test_of_pairs_comes_with_a_caution():
     spa, acc = FULL.tasks
-    assert task_caution(FULL, acc) == (
+    assert task_caution("pairs", acc) == (
         "The clusters of acc-t rest on WMT's test, which told equally good metrics apart in 17 % of simulated runs at "
         ".05; the test that exchanges scores (--swap scores) did so in 5.5 %: use it before saying that one metric "
         "beats another by a little."
     )
-    assert task_caution(FULL, spa) == ""
-    assert task_caution(record(spa, acc, swap="scores"), acc) == ""
-    assert task_caution(FULL, task("acc", line("a", 0.5, 1), line("b", 0.4, 2))) == ""
-    assert task_caution(FULL, task("acc-t", line("a", 0.5, 1))) == ""
+    assert task_caution("pairs", spa) == ""
+    assert task_caution("scores", acc) == ""
+    assert task_caution("pairs", task("acc", line("a", 0.5, 1), line("b", 0.4, 2))) == ""
+    assert task_caution("pairs", task("acc-t", line("a", 0.5, 1))) == ""
 
 
 def test_every_measure_has_a_meaning():

@@ -22,7 +22,7 @@ from metricsmith.formats import (
 )
 from metricsmith.meta_evaluation.evaluation import WMT24, MetricResult, TaskResult
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy
-from metricsmith.meta_evaluation.significance import ChanceFloor
+from metricsmith.meta_evaluation.significance import ChanceFloor, Swap
 from metricsmith.report.blocks import (
     Block,
     Box,
@@ -45,8 +45,8 @@ from metricsmith.stats.resampling import Interval
 
 __all__ = [
     "GLOSSARY", "MEANINGS", "META_EVALUATION_FILES", "MetaEvaluationDocument", "compared_metrics", "mean_rater",
-    "meta_evaluation_verdict", "metric_cells", "overview", "p_value_table", "task_caution", "task_columns",
-    "write_meta_evaluation",
+    "meta_evaluation_verdict", "metric_cells", "overview", "p_value_blocks", "p_value_table", "page_table",
+    "task_blocks", "task_caution", "task_columns", "tests_table", "write_meta_evaluation",
 ]  # fmt: skip
 
 META_EVALUATION_FILES = ("meta_evaluation.html", "meta_evaluation.md", "meta_evaluation.json")
@@ -129,31 +129,15 @@ class MetaEvaluationDocument(PartedDocument[MetaEvaluation]):
         """The table of all tasks, and a part for each task."""
         record = self.record
         averaged = ", and the average of spa and acc-t" if record.averages else ""
-        overall = _table(page, f"Rank and value of each task{averaged}", *overview(record))
+        overall = page_table(page, f"Rank and value of each task{averaged}", *overview(record))
         return [
             ("overview", "All tasks", [Paragraph(compared_metrics(record)), Warnings(record.warnings), overall]),
-            *((f"task-{at}", task.task, self._of_task(task, at, page)) for at, task in enumerate(record.tasks, 1)),
+            *(
+                (f"task-{at}", task.task, task_blocks(task, f"task-{at}", record.swap, page=page))
+                for at, task in enumerate(record.tasks, 1)
+            ),
             ("reading", "How to read this", [Terms.glossary(GLOSSARY)]),
             ("notes", "Notes", [Items(record.notes)] if record.notes else []),
-        ]
-
-    def _of_task(self, task: TaskResult, place: int, page: bool) -> list[Block]:
-        estimates = [
-            Estimate(
-                name, line.value, line.interval.low, line.interval.high, main=line.rank == 1, chance=line.chance.mean
-            )
-            for name, line in _named_lines(task)
-        ]
-        plot = forest(f"task-{place}", estimates, f"{task.task} of each metric", measure=task.task, from_zero=False)
-        caption = "Value with its 95\u00a0% interval. Discs are the first cluster; the upright line is chance."
-        first = range(sum(line.rank == 1 for line in task.metrics))
-        caution, (names, tests) = task_caution(self.record, task), p_value_table(task)
-        better = "One-sided p-value that the metric of the row is better than that of the column"
-        return [
-            Box("pair", [Paragraph(MEANINGS.get(task.task, "")), Figure(plot, caption)]),
-            replace(_table(page, f"{task.task} in figures; the first cluster is shaded", *_figures(task)), own=first),
-            *([Paragraph(caution)] if caution else ()),
-            *([Details("p-values of two metrics", [_table(page, better, names, tests)])] if tests else ()),
         ]
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
@@ -168,6 +152,30 @@ class MetaEvaluationDocument(PartedDocument[MetaEvaluation]):
             lines += [TextTable(names, tests)] if tests else []
             lines += [f"  {caution}"] if caution else []
         return [*lines, "", *self.ending(folder, notes=record.notes)]
+
+
+def task_blocks(task: TaskResult, key: str, swap: Swap, *, page: bool) -> list[Block]:
+    """A task's plot, figures, caution and p-values; `key` is the plot's address, and unique on the page."""
+    estimates = [
+        Estimate(name, line.value, line.interval.low, line.interval.high, main=line.rank == 1, chance=line.chance.mean)
+        for name, line in _named_lines(task)
+    ]
+    plot = forest(key, estimates, f"{task.task} of each metric", measure=task.task, from_zero=False)
+    caption = "Value with its 95\u00a0% interval. Discs are the first cluster; the upright line is chance."
+    first = range(sum(line.rank == 1 for line in task.metrics))
+    caution, tests = task_caution(swap, task), p_value_table(task)
+    return [
+        Box("pair", [Paragraph(MEANINGS.get(task.task, "")), Figure(plot, caption)]),
+        replace(page_table(page, f"{task.task} in figures; the first cluster is shaded", *_figures(task)), own=first),
+        *([Paragraph(caution)] if caution else ()),
+        *p_value_blocks(tests, page=page),
+    ]
+
+
+def p_value_blocks(table: Figures, *, page: bool) -> list[Block]:
+    """The p-values of every two metrics, to be opened; nothing without tests."""
+    better = "One-sided p-value that the metric of the row is better than that of the column"
+    return [Details("p-values of two metrics", [page_table(page, better, *table)])] if table[1] else []
 
 
 def _named_lines(task: TaskResult) -> list[tuple[str, MetricResult]]:
@@ -198,7 +206,7 @@ def _figures(task: TaskResult) -> Figures:
     return ("metric", *task_columns(task)), [(name, *metric_cells(task, line)) for name, line in _named_lines(task)]
 
 
-def _table(page: bool, caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
+def page_table(page: bool, caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
     """A table whose head does not break at a hyphen of a page."""
     names = [name.replace("-", "\N{NON-BREAKING HYPHEN}") for name in head] if page else head
     return TextTable(names, rows, caption)
@@ -265,18 +273,22 @@ def metric_cells(task: TaskResult, line: MetricResult) -> tuple[str, ...]:
 
 def p_value_table(task: TaskResult) -> Figures:
     """Head and rows of the p-values that the metric of the row is better than that of the column; a dash: untested."""
-    names = [one.name for one in task.metrics if one.rank is not None]
+    return tests_table([one.name for one in task.metrics if one.rank is not None], task.p_values)
+
+
+def tests_table(names: Sequence[str], p_values: Sequence[Sequence[float]]) -> Figures:
+    """The same of metrics in the order of the matrix."""
     rows = [
         (name, *("" if column < place else p_value(number) for column, number in enumerate(row[1:])))
-        for place, (name, row) in enumerate(zip(names, task.p_values, strict=True))
+        for place, (name, row) in enumerate(zip(names, p_values, strict=True))
     ]
     return ("better than", *names[1:]), rows[:-1]
 
 
-def task_caution(record: MetaEvaluation, task: TaskResult) -> str:
+def task_caution(swap: Swap, task: TaskResult) -> str:
     """The error rate of the test behind a task's clusters, where it is above what the test says; else empty."""
     measure = MEASURES.get(task.task)
-    exchanged = record.swap == "pairs" and isinstance(measure, SegmentAccuracy) and measure.epsilon is None
+    exchanged = swap == "pairs" and isinstance(measure, SegmentAccuracy) and measure.epsilon is None
     if not exchanged or sum(one.rank is not None for one in task.metrics) < 2:
         return ""
     return (

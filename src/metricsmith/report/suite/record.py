@@ -8,6 +8,7 @@ from typing import Any
 
 from metricsmith.formats import jsonable
 from metricsmith.meta_evaluation.evaluation import TaskResult
+from metricsmith.meta_evaluation.significance import Swap
 from metricsmith.report.notebook import NotebookRecord
 
 __all__ = ["SCHEMA_VERSION", "LeftOut", "SuiteAverage", "SuiteColumn", "SuiteEvaluation", "SuiteMetric"]
@@ -129,6 +130,8 @@ class SuiteEvaluation(NotebookRecord):
         The line that makes every number reproducible.
     notes, warnings : tuple of str
     title : str
+    swap : "pairs" or "scores"
+        As for `rank_table`.
     """
 
     suite: str
@@ -145,6 +148,7 @@ class SuiteEvaluation(NotebookRecord):
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     title: str = "Metrics of a shared task"
+    swap: Swap = "pairs"
 
     def as_dict(self) -> dict[str, Any]:
         """The content of ``suite.json``: JSON-ready, NaN as None."""

@@ -1,0 +1,214 @@
+"""The table of a suite: for people, for programs (TSV) and for papers (LaTeX)."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from metricsmith.formats import MISSING, fit_middle, single_line, statistic
+from metricsmith.report.blocks import Cell, TextTable
+from metricsmith.report.suite.record import SuiteEvaluation, SuiteMetric
+from metricsmith.spreadsheets import write_table
+
+__all__ = ["Standing", "legend", "marked_name", "standings", "suite_latex", "suite_overview", "suite_tsv", "terminal_tables"]
+
+AVERAGE = "average"
+MARKS: Mapping[str, tuple[str, str]] = {
+    "contrastive": ("*", "contrastive"),
+    "baseline": ("†", "a baseline of the organisers"),
+    "added": ("‡", "added"),
+}
+NOREF = "[noref]"
+LONGEST_NAME = 40  # in the terminal
+# A backslash and brackets by themselves: \\ takes what stands in brackets, or a star, behind it for its own.
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "[": "{[}", "]": "{]}", "*": "{*}", "–": "--", "−": "$-$", "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$",
+}  # fmt: skip
+_SPECIAL = re.compile("[" + re.escape("".join(_LATEX)) + "]")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One metric in one column of the table.
+
+    Parameters
+    ----------
+    value : float
+        NaN if it is undefined.
+    cluster, place : int or None
+        From 1: the cluster, and the place by value, which equal values share. None for an undefined value.
+    """
+
+    value: float
+    cluster: int | None
+    place: int | None
+
+
+def standings(record: SuiteEvaluation) -> dict[str, tuple[Standing | None, ...]]:
+    """Each metric's average, then its value in each task; None where it is absent, and without an average."""
+    columns = [{one.name: (one.value, one.rank) for one in record.averages}]
+    columns += [{one.name: (one.value, one.rank) for one in column.result.metrics} for column in record.columns]
+
+    def standing(name: str, column: Mapping[str, tuple[float, int | None]]) -> Standing | None:
+        if name not in column:
+            return None
+        value, cluster = column[name]
+        place = 1 + sum(other > value for other, _ in column.values())
+        return Standing(value, cluster, None if math.isnan(value) else place)
+
+    return {one.name: tuple(standing(one.name, column) for column in columns) for one in record.metrics}
+
+
+def marked_name(metric: SuiteMetric) -> str:
+    """A metric's name, with the mark of its role behind it."""
+    return single_line(metric.name) + MARKS.get(metric.role, ("", ""))[0]
+
+
+def legend(record: SuiteEvaluation) -> str:
+    """The meaning of columns and marks that stand in the table, in one line."""
+    roles = {one.role for one in record.metrics}
+    marks = [f"{mark} {meaning}" for role, (mark, meaning) in MARKS.items() if role in roles]
+    free = [f"{NOREF} without a reference"] if any(one.reference_free for one in record.metrics) else []
+    return "; ".join(["# is the cluster", *free, *marks, f"{MISSING} absent or undefined"]) + "."
+
+
+def suite_overview(record: SuiteEvaluation, *, page: bool) -> TextTable:
+    """The table in the form of Tables 2 to 4 of GEMBA-MQM V2, with clusters for places.
+
+    A page has language pairs above the measures, elsewhere both stand in one line. Added metrics are shaded.
+    """
+    found = standings(record)
+    names = [name.replace("-", "\N{NON-BREAKING HYPHEN}") for name in _names(record, page)] if page else _names(record)
+    rows = [
+        (marked_name(one), *(cell for standing in found[one.name] for cell in _cells(standing)))
+        for one in record.metrics
+    ]
+    return TextTable(
+        ("metric", *(part for name in names for part in (Cell("#", "place"), name))), rows,
+        "Cluster and value of the average and of each task", style="suite",
+        own=[place for place, one in enumerate(record.metrics) if one.role == "added"],
+        over=[("", 1), *((pair, 2 * len(columns)) for pair, columns in _groups(record))] if page else (),
+    )  # fmt: skip
+
+
+def terminal_tables(record: SuiteEvaluation, most: int = 6) -> list[TextTable]:
+    """The same in tables of at most so many tasks each, unless a language pair has more."""
+    whole = suite_overview(record, page=False)
+
+    def shown(row: Sequence[str], columns: Sequence[int]) -> list[str]:
+        return [fit_middle(row[0], LONGEST_NAME), *(row[2 * c + side] for c in columns for side in (1, 2))]
+
+    return [
+        TextTable(shown(whole.head, part), [shown(row, part) for row in whole.rows])  # type: ignore[arg-type]
+        for part in (
+            [column for _, columns in block for column in columns] for block in _blocks(_groups(record), most)
+        )
+    ]
+
+
+def suite_tsv(record: SuiteEvaluation) -> str:
+    """A row for each metric, in the table's order: value, cluster and place of the average and of each task.
+
+    Values have all their digits; what is absent or undefined is empty.
+    """
+    found, file = standings(record), io.StringIO(newline="")
+    head = ["metric", "role", *(f"{name}{part}" for name in _names(record) for part in ("", " cluster", " place"))]
+
+    def cells(one: Standing | None) -> tuple[object, ...]:
+        return (None,) * 3 if one is None or one.place is None else (repr(one.value), one.cluster, one.place)
+
+    rows = [
+        [one.name, one.role, *(cell for standing in found[one.name] for cell in cells(standing))]
+        for one in record.metrics
+    ]
+    write_table(file, head, lambda: rows, separator="\t")
+    return file.getvalue()
+
+
+def suite_latex(record: SuiteEvaluation, most: int = 10) -> str:
+    """The table for a paper: `tabular`s of the package booktabs, of at most `most` tasks each.
+
+    Metrics that share a letter stand in one cluster; values of the first are bold, added metrics in italics. Nothing
+    outside ASCII is written but for names that hold it.
+    """
+    measured = _latex(f"{record.suite}: {legend(record)} Values with the same letter stand in one cluster.")
+    lines = ["% Needs \\usepackage{booktabs}.", f"% {single_line(measured)}"]
+    found, names = standings(record), _names(record, short=True)
+    for block in _blocks(_groups(record), most):
+        columns = [column for _, own in block for column in own]
+        heads, rules, at = [""], [], 2
+        for pair, own in block:
+            heads.append(f"\\multicolumn{{{2 * len(own)}}}{{c}}{{{_latex(pair)}}}")
+            rules += [f"\\cmidrule(lr){{{at}-{at + 2 * len(own) - 1}}}"] if pair else []
+            at += 2 * len(own)
+        lines += [
+            f"\\begin{{tabular}}{{l{'rl' * len(columns)}}}", "\\toprule",
+            f"{' & '.join(heads)} \\\\", " ".join(rules),
+            " & ".join(["metric", *(f"\\# & {_latex(names[column])}" for column in columns)]) + " \\\\",
+            "\\midrule",
+        ]  # fmt: skip
+        for one in record.metrics:
+            name = _latex(marked_name(one))
+            cells = (cell for column in columns for cell in _latex_cells(found[one.name][column]))
+            lines.append(" & ".join([f"\\textit{{{name}}}" if one.role == "added" else name, *cells]) + " \\\\")
+        lines += ["\\bottomrule", "\\end{tabular}"]
+    return "\n".join(lines) + "\n"
+
+
+def _names(record: SuiteEvaluation, short: bool = False) -> list[str]:
+    """The names of the average and of the tasks; short ones lack the language pair."""
+    return [AVERAGE, *(one.measure if short else one.name for one in record.columns)]
+
+
+def _groups(record: SuiteEvaluation) -> list[tuple[str, list[int]]]:
+    """Language pairs, from left to right, with the places of their columns; the average is column 0."""
+    groups: list[tuple[str, list[int]]] = [("", [0])]
+    for place, column in enumerate(record.columns, 1):
+        pair = column.pairs[0] if len(column.pairs) == 1 else "all"
+        if groups[-1][0] != pair:
+            groups.append((pair, []))
+        groups[-1][1].append(place)
+    return groups
+
+
+def _blocks(groups: list[tuple[str, list[int]]], most: int) -> list[list[tuple[str, list[int]]]]:
+    """Groups in blocks of at most so many tasks, the average not counted; a group is never torn."""
+    blocks, room = [groups[:1]], most
+    for group in groups[1:]:
+        if len(group[1]) > room and room < most:
+            blocks.append([])
+            room = most
+        blocks[-1].append(group)
+        room -= len(group[1])
+    return blocks
+
+
+def _cells(one: Standing | None) -> tuple[str, str]:
+    """Cluster and value; the first cluster is bold on a page."""
+    if one is None or one.cluster is None:
+        return Cell(MISSING, "place"), MISSING
+    return Cell(str(one.cluster), "place"), Cell(statistic(one.value), "strong" if one.cluster == 1 else "")
+
+
+def _latex_cells(one: Standing | None) -> tuple[str, str]:
+    if one is None or one.cluster is None:
+        return "--", "--"
+    value = _latex(statistic(one.value))
+    value = f"\\textbf{{{value}}}" if one.cluster == 1 else value
+    return str(one.cluster), f"{value}$^{{\\mathrm{{{_letters(one.cluster)}}}}}$"
+
+
+def _letters(number: int) -> str:
+    """1 is a, 26 is z, 27 is aa."""
+    rest, last = divmod(number - 1, 26)
+    return (_letters(rest) if rest else "") + "abcdefghijklmnopqrstuvwxyz"[last]
+
+
+def _latex(text: str) -> str:
+    """A text on one line with nothing left that LaTeX would act on."""
+    return _SPECIAL.sub(lambda found: _LATEX[found.group()], single_line(text))
