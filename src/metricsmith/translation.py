@@ -17,6 +17,9 @@
 `meta_evaluate`          metrics against gold ratings
 `MetaEvaluation`         the result
 `write_meta_evaluation`  writes its report
+`evaluate_suite`         metrics in all tasks of a shared task, and on average
+`SuiteEvaluation`        the result
+`write_suite`            writes its report and tables
 """
 
 from typing import TYPE_CHECKING
@@ -39,7 +42,10 @@ if TYPE_CHECKING:
     from metricsmith.report.meta_evaluation.document import write_meta_evaluation as write_meta_evaluation
     from metricsmith.report.meta_evaluation.record import MetaEvaluation as MetaEvaluation
     from metricsmith.report.meta_evaluation.record import meta_evaluate as meta_evaluate
+    from metricsmith.report.suite.document import write_suite as write_suite
+    from metricsmith.report.suite.record import SuiteEvaluation as SuiteEvaluation
     from metricsmith.report.translations.document import write_translations as write_translations
     from metricsmith.report.translations.record import TranslationRecord as TranslationRecord
+    from metricsmith.studies.suite import evaluate_suite as evaluate_suite
 else:
     __all__, __getattr__, __dir__ = lazy_names(__name__)

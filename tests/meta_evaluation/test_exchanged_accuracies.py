@@ -76,7 +76,7 @@ def rounding(measure):
     return 1e-9 if measure == SystemCorrelation("pearson") else 1e-13
 
 
-@pytest.mark.parametrize("measure", EXCHANGED, ids=str)
+@pytest.mark.parametrize("measure", [*EXCHANGED, SystemAccuracy((3, 1)), SystemAccuracy((2, 2))], ids=str)
 @given(first=GAPPED, second=SCORES, gold=GAPPED, groups=GROUPS, standardize=st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_the_same_as_calling_the_measure(measure, first, second, gold, groups, standardize):

@@ -135,6 +135,9 @@ def test_system_accuracy_is_drawn_again():
     arrays_ = np.array(metric, float), np.array(gold, float)
     assert SystemAccuracy().redrawn(*arrays_, np.arange(4), times).tolist() == [0, 1, 0, 1]
     assert SystemAccuracy().redrawn(*arrays_, np.array([0, 0, 1, 1]), np.array([[2, 0], [0, 2]])).tolist() == [1, 0]
+    twice = [np.tile(side, (2, 1)) for side in arrays_]
+    assert SystemAccuracy((2, 2)).redrawn(*twice, np.arange(4), times).tolist() == [0, 1, 0, 1]
+    assert np.isnan(SystemAccuracy((1, 1)).redrawn(*arrays_, np.arange(4), times)).all()
     found = measure_interval(SystemAccuracy(), metric, gold, resamples=50, seed=1)
     assert (found.low, found.high, found.draws) == (0, 1, 50)
     assert found == measure_interval(SystemAccuracy(), metric, gold, resamples=50, seed=1)

@@ -65,6 +65,20 @@ def test_system_scores_are_a_matrix_with_one_column():
     assert system_pairwise_accuracy([[1], [2], [3]], [[1], [3], [2]]).value == pytest.approx(2 / 3)
 
 
+def test_system_pairs_of_language_pairs_are_added_up_and_none_crosses_them():
+    # Three systems, of whose pairs the metric has one the other way round, and two that it ties: 2 of 3 + 0 of 1. The
+    # metric's level in the second language pair would decide pairs across.
+    metric, gold = [[3], [1], [2], [9], [9]], [[3], [2], [1], [2], [1]]
+    found = system_pairwise_accuracy(metric, gold, sizes=(3, 2))
+    assert (found.agreeing, found.pairs, found.value) == (2, 4, 0.5)
+    parts = [system_pairwise_accuracy(metric[rows], gold[rows]) for rows in (slice(3), slice(3, 5))]
+    assert sum(part.agreeing for part in parts) / sum(part.pairs for part in parts) == found.value
+    assert system_pairwise_accuracy(metric, gold, sizes=(5,)) == system_pairwise_accuracy(metric, gold)
+    assert math.isnan(system_pairwise_accuracy(metric, gold, sizes=(1,) * 5).value)
+    with pytest.raises(DataError, match="language pairs of 3, 3 systems are not 5"):
+        system_pairwise_accuracy(metric, gold, sizes=(3, 3))
+
+
 def test_means_that_differ_by_rounding_alone_are_tied():
     assert sum([0.1, 0.2, 0.3]) != sum([0.3, 0.2, 0.1])
     scores = [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]]

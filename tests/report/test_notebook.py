@@ -20,6 +20,7 @@ RECORDS = {
     "probe": "ProbeRecord",
     "meta_evaluation": "MetaEvaluation",
     "specialist": "SpecialistEvaluation",
+    "suite": "SuiteEvaluation",
     "validation": "Validation",
     "translations": "TranslationRecord",
     "tuning": "Tuning",

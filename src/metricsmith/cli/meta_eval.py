@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from metricsmith.cli.options import OutputOptions, takes_groups
-from metricsmith.cli.running import check_apart, check_writable, tell, write_into
-from metricsmith.cli.suite import SuiteOptions, check_mode
+from metricsmith.cli.running import bar_of_tests, check_apart, check_writable, tell, write_into
+from metricsmith.cli.suite import SuiteOptions, check_mode, run_suite
 from metricsmith.errors import OptionError
 
 __all__ = ["meta_eval_command"]
@@ -25,7 +25,7 @@ def meta_eval_command(
         typer.Argument(help="Ratings of the same outputs: a table, MQM ratings, a .seg.score file; not with --suite."),
     ] = None,
     suite: SuiteOptions = SuiteOptions(),
-    add: Annotated[  # noqa: ARG001
+    add: Annotated[
         list[str] | None,
         typer.Option(
             "--add",
@@ -33,7 +33,7 @@ def meta_eval_command(
             help="One more judge: a segments.jsonl of `metricsmith mqm`; with --suite, of this language pair.",
         ),
     ] = None,
-    each_run: Annotated[  # noqa: ARG001
+    each_run: Annotated[
         bool, typer.Option("--each-run", help="Judges' single runs, and other means of them, as metrics, too.")
     ] = False,
     task: Annotated[
@@ -78,8 +78,6 @@ def meta_eval_command(
     output: OutputOptions = OutputOptions(),
 ) -> None:
     """Measure how well metrics agree with gold ratings, and rank them."""
-    from tqdm import tqdm
-
     from metricsmith.datasets.score_matrices import read_score_matrices
     from metricsmith.meta_evaluation.evaluation import tasks_by_name
     from metricsmith.meta_evaluation.ranking import check_tests
@@ -91,38 +89,33 @@ def meta_eval_command(
     )
     from metricsmith.report.meta_evaluation.record import meta_evaluate
 
-    check_mode(
-        suite.suite,
-        {"GOLD": gold, "--task": task, "--target": target, "--weights": weights, "--documents": documents,
-         "--tests": tests},
-        {"--primary": suite.primary, "--gold": suite.gold_name, "--skip-broken": suite.skip_broken,
-         "--join": suite.join},
-    )  # fmt: skip
+    elsewhere = {"GOLD": gold, "--task": task, "--target": target, "--weights": weights, "--documents": documents}
+    check_mode(suite, {**elsewhere, "--tests": tests})
+    if suite.suite is not None:
+        run_suite(
+            scores, suite, out, output, added=add or (), each_run=each_run, metrics=metric or (), without=without or (),
+            lower_is_better=lower_is_better or (), decimals=decimals, resamples=resamples, swap=swap, seed=seed,
+        )  # fmt: skip
+        return
     if gold is None:
         raise OptionError("GOLD is missing: name the file of people's ratings, or a shared task with --suite")
     if out is not None:
         check_writable(out, "--out", folder=True)
         given = {"scores": scores, "gold": gold, **({"--documents": documents} if documents else {})}
+        given |= {f"--add {path}": Path(path) for path in add or ()}
         check_apart([out / name for name in META_EVALUATION_FILES], "--out", given)
     tasks_by_name(task or (), decimals=decimals)
     exchanged, made = check_tests(swap, tests)
     read = read_score_matrices(
         scores, gold, metrics=metric or (), target=target, lower_is_better=lower_is_better or (),
         weights=None if weights is None else MQMWeights.named(weights), without=without or (), documents=documents,
+        added=add or (), each_run=each_run,
     )  # fmt: skip
-    with tqdm(total=0, unit="test", disable=True if output.quiet else None, leave=False) as bar:
-        tests_of = dict[str, tuple[int, int]]()
-
-        def tested(name: str, done: int, total: int) -> None:
-            tests_of[name] = done, total
-            bar.set_description(name, refresh=False)
-            bar.n, bar.total = map(sum, zip(*tests_of.values(), strict=True))
-            bar.refresh()
-
+    with bar_of_tests(output) as tested:
         record = meta_evaluate(
             read.metrics, read.gold, systems=read.systems, raters=read.raters, documents=read.documents,
             tasks=task or (), decimals=decimals, resamples=resamples, seed=seed, swap=exchanged, tests=made,
-            target=read.target, sources=read.sources, notes=read.notes, tested=tested,
+            target=read.target, sources=read.sources, notes=read.notes, tested=tested, marked=read.marked,
         )  # fmt: skip
     if out is not None:
         write_into(write_meta_evaluation, record, out)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from metricsmith.scoring import ScoreTable
 
 __all__ = [
-    "check_apart", "check_places", "check_replaceable", "check_writable", "end_unwanted", "end_with", "interruptible",
-    "scored", "tell", "tell_notes", "write", "write_into",
+    "bar_of_tests", "check_apart", "check_places", "check_replaceable", "check_writable", "end_unwanted", "end_with",
+    "interruptible", "scored", "tell", "tell_notes", "write", "write_into",
 ]  # fmt: skip
 
 
@@ -179,6 +179,23 @@ def interruptible(store: Path | None, output: OutputOptions) -> Iterator[None]:
             err=True,
         )
         raise typer.Exit(130) from stop
+
+
+@contextmanager
+def bar_of_tests(output: OutputOptions) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for the tests of several tasks: a function to call with a task, its tests done, and of how many."""
+    from tqdm import tqdm
+
+    tests = dict[str, tuple[int, int]]()
+    with tqdm(total=0, unit="test", disable=True if output.quiet else None, leave=False) as bar:
+
+        def tested(name: str, done: int, total: int) -> None:
+            tests[name] = done, total
+            bar.set_description(name, refresh=False)
+            bar.n, bar.total = map(sum, zip(*tests.values(), strict=True))
+            bar.refresh()
+
+        yield tested
 
 
 def scored(

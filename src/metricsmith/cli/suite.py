@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from metricsmith.errors import OptionError
+from metricsmith.cli.options import OutputOptions
+from metricsmith.cli.running import bar_of_tests, check_apart, check_writable, tell, write_into
+from metricsmith.cli.terminal import say
+from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.formats import enumerated
 
-__all__ = ["SuiteOptions", "check_mode"]
+if TYPE_CHECKING:
+    from metricsmith.meta_evaluation.suites import Suite
+
+__all__ = ["SuiteOptions", "check_mode", "run_suite"]
+
+FORMS = ("markdown", "tsv", "latex")
+KEPT = "suite_kept.jsonl"
 
 
 @dataclass(frozen=True)
@@ -39,20 +51,128 @@ class SuiteOptions:
         Path | None,
         typer.Option("--join", metavar="SUITE_JSON", help="With --suite: take what an earlier run has computed."),
     ] = None
+    form: Annotated[
+        str | None,
+        typer.Option("--format", metavar="|".join(FORMS), help="With --suite: print the table in this form."),
+    ] = None
 
 
-def check_mode(suite: str | None, alone: Mapping[str, object], beside: Mapping[str, object]) -> None:
-    """Refuse options of the other mode: `alone` are those of one gold file, `beside` those of a suite.
+def check_mode(options: SuiteOptions, elsewhere: Mapping[str, object]) -> None:
+    """Refuse options of a suite without one, and beside a suite those of scores and one gold file (`elsewhere`).
 
     Raises
     ------
     OptionError
-        If one that is given (neither None, False nor empty) has no meaning here.
+        If one that is given has no meaning.
     """
-    wrong = [name for name, value in (beside if suite is None else alone).items() if value]
-    if wrong and suite is None:
+    own = {
+        "--primary": options.primary, "--gold": options.gold_name, "--skip-broken": options.skip_broken,
+        "--join": options.join, "--format": options.form,
+    }  # fmt: skip
+    wrong = [name for name, value in (own if options.suite is None else elsewhere).items() if value]
+    if wrong and options.suite is None:
         raise OptionError(f"{wrong[0]} has a meaning with --suite only: name a suite, or leave it out")
     if wrong:
         raise OptionError(
-            f"{wrong[0]} has no meaning beside --suite {suite}, which says what is measured against what: leave it out"
+            f"{wrong[0]} has no meaning beside --suite {options.suite}, which says what is measured: leave it out"
         )
+    if options.form not in (None, *FORMS):
+        raise OptionError(f"--format {options.form}{nearest(options.form, FORMS)}: allowed are {enumerated(FORMS)}")
+
+
+def run_suite(
+    root: Path,
+    options: SuiteOptions,
+    out: Path | None,
+    output: OutputOptions,
+    *,
+    added: Sequence[str],
+    each_run: bool,
+    metrics: Sequence[str],
+    without: Sequence[str],
+    lower_is_better: Sequence[str],
+    decimals: int | None,
+    resamples: int,
+    swap: str,
+    seed: int,
+) -> None:
+    """Evaluate a suite, print its table and write its report; what is computed is kept in the report's folder.
+
+    Raises
+    ------
+    DataError
+        If a file of the suite is missing or broken.
+    OptionError
+        If an option has no meaning, or a place cannot be written to.
+    """
+    from metricsmith.datasets.suite_files import named_suite
+    from metricsmith.datasets.suite_roots import read_suite
+    from metricsmith.meta_evaluation.ranking import check_tests
+    from metricsmith.report.render import render_markdown
+    from metricsmith.report.suite.document import SUITE_FILES, SuiteDocument, write_suite
+    from metricsmith.report.suite.tables import suite_latex, suite_tsv
+    from metricsmith.studies.kept_file import KeptFile
+    from metricsmith.studies.suite import evaluate_suite
+
+    exchanged, _ = check_tests(swap, None)
+    suite = named_suite(options.suite or "")
+    judges = _by_pair(added, suite)
+    if out is not None:
+        check_writable(out, "--out", folder=True)
+        read = {f"--add {path}": path for paths in judges.values() for path in paths}
+        check_apart([out / name for name in (*SUITE_FILES, KEPT)], "--out", {**read, "--join": options.join})
+    earlier = [] if options.join is None else [_kept_beside(options.join, suite.name)]
+    pairs = read_suite(
+        root, suite, added=judges, each_run=each_run, metrics=metrics, primary=options.primary, gold=options.gold_name,
+        without=without, lower_is_better=lower_is_better, skip_broken=options.skip_broken,
+    )  # fmt: skip
+    with TemporaryDirectory() as scratch, KeptFile((out or Path(scratch)) / KEPT, earlier) as kept:
+        try:
+            with bar_of_tests(output) as tested:
+                record = evaluate_suite(
+                    suite, pairs, resamples=resamples, seed=seed, swap=exchanged, decimals=decimals, kept=kept,
+                    tested=tested,
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            if out is not None:
+                say(f"what was computed stands in {out / KEPT}, from which the same command goes on", err=True)
+            raise
+    if out is not None:
+        write_into(write_suite, record, out)
+    document = SuiteDocument(record)
+    if options.form is None or output.as_json or output.quiet:
+        tell(document, out, output)
+    else:
+        made = {"markdown": lambda: render_markdown(document), "tsv": lambda: suite_tsv(record)}
+        say(made.get(options.form, lambda: suite_latex(record))().rstrip("\n"))
+
+
+def _by_pair(added: Sequence[str], suite: Suite) -> dict[str, list[Path]]:
+    """The files of ``--add PAIR=FILE`` by language pair."""
+    found: dict[str, list[Path]] = {}
+    for given in added:
+        pair, parted, path = given.partition("=")
+        if not parted or not path or pair not in suite.pairs:
+            raise OptionError(
+                f"--add {given} must be PAIR=FILE with a language pair of {suite.name}{nearest(pair, suite.pairs)}: "
+                f"{enumerated(list(suite.pairs))}"
+            )
+        found.setdefault(pair, []).append(Path(path))
+    return found
+
+
+def _kept_beside(result: Path, suite: str) -> Path:
+    """The numbers that the run which wrote this ``suite.json`` has kept."""
+    try:
+        content = json.loads(result.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise DataError(
+            f"--join {result} cannot be read: {problem}; name the suite.json of an earlier run"
+        ) from problem
+    joined = content.get("suite") if isinstance(content, dict) else None
+    if joined != suite:
+        raise OptionError(f"--join {result} is a result of {joined or 'no suite'}, not of {suite}: name another")
+    kept = result.with_name(KEPT)
+    if not kept.is_file():
+        raise DataError(f"--join {result}: there is no {KEPT} beside it, with the numbers of that run; run it anew")
+    return kept

@@ -19,9 +19,13 @@ from metricsmith.datasets.sources import RawTable, open_source, read_bytes
 from metricsmith.datasets.wmt_mqm import COLUMNS, TARGET, read_wmt_mqm
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.mqm import MQMWeights
+from metricsmith.records import ErrorSpan
 from metricsmith.stats.correlation import FloatArray
 
-__all__ = ["BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "LongTable", "read_gold", "read_metrics", "with_documents"]
+__all__ = [
+    "BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "JUDGED", "LongTable", "check_metrics", "judge_name", "read_gold",
+    "read_metrics", "table_metrics", "with_documents",
+]  # fmt: skip
 
 BY_DOCUMENT, BY_SEGMENT, BY_POSITION = "document and segment", "segment", "position"
 SUFFIX = ".seg.score"
@@ -44,6 +48,7 @@ CORRECT_THE_CELL = (
 )
 JUDGED, JUDGE = "raw", "metric"  # the columns of a judge's own numbers and of its name
 BY_JUDGE = {JUDGED, "score", "half_width", "kept"}  # columns that `metricsmith mqm` writes
+NO_SCORE = {*BY_JUDGE, "delta"} - {JUDGED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,10 @@ class LongTable:
     places : tuple of str, length r
         Where each row stands, for errors.
     notes : tuple of str
+    texts : tuple of str, length r
+        The outputs; empty if they are not known.
+    spans : tuple, length r, of (tuple of ErrorSpan or None)
+        The errors that are marked in each output, None where nobody judged it; empty if errors are not marked.
     """
 
     name: str
@@ -78,6 +87,8 @@ class LongTable:
     raters: tuple[str, ...] = field(repr=False)
     places: tuple[str, ...] = field(repr=False)
     notes: tuple[str, ...] = ()
+    texts: tuple[str, ...] = field(default=(), repr=False)
+    spans: tuple[tuple[ErrorSpan, ...] | None, ...] = field(default=(), repr=False)
 
 
 def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] = ()) -> LongTable:
@@ -102,12 +113,16 @@ def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] 
     """
     if path.is_dir() or path.name.endswith(".score"):
         return _from_score_files(path, names)
-    raw = open_source(path)
+    return table_metrics(open_source(path), names, but=but)
+
+
+def table_metrics(raw: RawTable, names: Sequence[str] = (), *, but: Collection[str] = ()) -> LongTable:
+    """Scores of metrics out of a table that was read; the other arguments and errors are those of `read_metrics`."""
     allowed = [name for name in raw.columns if name.casefold() not in NO_METRIC and name not in but]
-    _check_names(names, allowed, raw.name)
+    check_metrics(names, allowed, raw.name)
     found = list(names) or [name for name in allowed if mostly(cell_number, raw.columns[name])]
     if JUDGED in found and not names:
-        found = [name for name in found if name == JUDGED or name not in BY_JUDGE]
+        found = [name for name in found if name not in NO_SCORE]
     if not found:
         raise DataError(
             f"{raw.name}: no column of numbers beside the labels; the columns are {', '.join(list(raw.columns)[:20])}: "
@@ -115,11 +130,15 @@ def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] 
         )
     table = _from_table(raw, tuple(dict.fromkeys(found)), rated=False)
     if found == [JUDGED] and not names:
-        named = set(raw.texts(JUDGE)) if JUDGE in raw.columns else set()
-        name = named.pop() if len(named) == 1 else ""
-        name = name or path.name.removesuffix(".gz").rpartition(".")[0]
-        table = replace(table, columns={name: table.columns[JUDGED]})
+        table = replace(table, columns={judge_name(raw): table.columns[JUDGED]})
     return table
+
+
+def judge_name(raw: RawTable) -> str:
+    """The name of the judge whose own file this is: that of its column ``metric``, else that of the file."""
+    named = set(raw.texts(JUDGE)) if JUDGE in raw.columns else set()
+    name = named.pop() if len(named) == 1 else ""
+    return name or Path(raw.name).name.removesuffix(".gz").rpartition(".")[0]
 
 
 def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None = None) -> LongTable:
@@ -215,7 +234,8 @@ def _from_mqm(path: Path, weights: MQMWeights | None) -> LongTable:
         segments[BY_SEGMENT] = numbers
     places = tuple(f"{path}, rating {row['id']!r}" for row in table.rows)
     return LongTable(
-        str(path), table.checksum, {TARGET: table.ratings}, systems, segments, documents, raters, places, table.notes
+        str(path), table.checksum, {TARGET: table.ratings}, systems, segments, documents, raters, places, table.notes,
+        tuple(row.output for row in table.rows), tuple(row["spans"] for row in table.rows),
     )  # fmt: skip
 
 
@@ -258,11 +278,12 @@ def _score_files(path: Path, names: Sequence[str]) -> dict[str, Path]:
         )
     else:
         found = {path.name.removesuffix(SUFFIX): path}
-    _check_names(names, found, str(path))
+    check_metrics(names, found, str(path))
     return {name: file for name, file in found.items() if not names or name in names}
 
 
-def _check_names(names: Sequence[str], known: Collection[str], where: str) -> None:
+def check_metrics(names: Sequence[str], known: Collection[str], where: str) -> None:
+    """Refuse, with an `OptionError`, a name that no metric has."""
     for name in names:
         if name not in known:
             raise OptionError(

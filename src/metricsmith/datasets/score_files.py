@@ -75,7 +75,7 @@ def read_scores(
             )
         if score != score and not gaps:
             raise DataError(
-                f"{path}, line {number}: the score is None; the layout allows gaps in people's scores alone: score it again"
+                f"{path}, line {number}: the score is None; only people's scores may have gaps: score it again"
             )
         if cells[0] not in columns:
             _check_known(f"{path}, line {number}", cells[0], systems)

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from metricsmith.datasets.long_tables import (
-    BY_DOCUMENT,
-    BY_POSITION,
-    BY_SEGMENT,
-    LongTable,
-    read_gold,
-    read_metrics,
-    with_documents,
-)
-from metricsmith.datasets.score_files import pivot
+from metricsmith.datasets.judged_runs import join_tables, read_judges
+from metricsmith.datasets.long_tables import read_gold, with_documents
+from metricsmith.datasets.marked_errors import marked_rows
+from metricsmith.datasets.matched_segments import MatchedSide, match_segments
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.evaluation import mean_rating
+from metricsmith.meta_evaluation.marked import MarkedRows
 from metricsmith.mqm import MQMWeights
 from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["ScoreMatrices", "read_score_matrices"]
-
-WHOLE = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +46,8 @@ class ScoreMatrices:
         The name and checksum of each file, under ``scores`` and ``gold``.
     notes : tuple of str
         Everything that was guessed or left out, and how segments were matched.
+    marked : MarkedRows or None
+        The errors that judges and people marked in the outputs; None unless both did.
     """
 
     metrics: dict[str, FloatArray] = field(repr=False)
@@ -65,6 +59,7 @@ class ScoreMatrices:
     documents: tuple[str, ...] = field(repr=False)
     sources: dict[str, str]
     notes: tuple[str, ...]
+    marked: MarkedRows | None = field(default=None, repr=False)
 
 
 def read_score_matrices(
@@ -77,6 +72,8 @@ def read_score_matrices(
     lower_is_better: Sequence[str] = (),
     without: Sequence[str] = (),
     documents: str | os.PathLike[str] | None = None,
+    added: Sequence[str | os.PathLike[str]] = (),
+    each_run: bool = False,
 ) -> ScoreMatrices:
     """Read scores and ratings of the same outputs, and lay them side by side as matrices.
 
@@ -105,6 +102,11 @@ def read_score_matrices(
     documents : path, optional
         For score files: one line by segment names its document, after its domain if there is one, as in the files
         ``documents/SRC-TGT.docs`` of mt-metrics-eval.
+    added : sequence of path
+        Further files of scores, such as ``segments.jsonl`` of other judges. Where two files have a metric of one name,
+        that of the folder stands before it.
+    each_run : bool
+        Whether single runs of judges, and what combines them, are metrics too; see `judged_metrics`.
 
     Raises
     ------
@@ -118,12 +120,13 @@ def read_score_matrices(
     rated_table = read_gold(Path(gold), target, weights)
     (rating,) = rated_table.columns
     same = os.path.realpath(scores) == os.path.realpath(gold)
-    scored_table = read_metrics(Path(scores), metrics, but=(rating,) if same else ())
-    turned = _turned(scored_table.columns, rating, lower_is_better)
+    files = read_judges(Path(scores), list(map(Path, added)), metrics, but=(rating,) if same else (), each_run=each_run)
     if documents is not None:
-        scored_table, rated_table = with_documents(Path(documents), scored_table, rated_table)
+        rated_table, *files = with_documents(Path(documents), rated_table, *files)
+    scored_table = join_tables(files)
+    turned = _turned(scored_table.columns, rating, lower_is_better)
     _check_systems({*scored_table.systems, *rated_table.systems}, without)
-    scored, rated, matching = _matched(scored_table, rated_table)
+    scored, rated, matching = match_segments(scored_table, rated_table)
     given = rated_table.columns[rating]
     systems, segments, left_out = _common(scored, rated, given, without)
     _check_single(scored, systems)
@@ -138,6 +141,7 @@ def read_score_matrices(
     matrices = {
         name: scored.pivot(values * turned[name], systems, segments) for name, values in scored_table.columns.items()
     }
+    marked = marked_rows(files, rated_table, systems)
     return ScoreMatrices(
         metrics=matrices,
         gold=ratings,
@@ -148,10 +152,12 @@ def read_score_matrices(
         documents=_documents(scored, rated, segments),
         sources={
             name: f"{Path(side.name).name} sha256:{side.checksum}"
-            for name, side in (("scores", scored_table), ("gold", rated_table))
+            for name, side in (*zip(_roles(len(files)), files, strict=True), ("gold", rated_table))
         },
+        marked=marked,
         notes=(
             *scored_table.notes, *rated_table.notes, matching, *left_out,
+            *(marked.notes if marked else ()),
             *([f"the rating is the mean of an output's ratings, {most} at most"] if most > 1 else []),
             *(f"{name}: lower is better, so its sign is turned round" for name in dict.fromkeys(lower_is_better)),
             *_gaps(matrices, ratings),
@@ -159,21 +165,8 @@ def read_score_matrices(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """A long table with the name that each row's segment has on both sides."""
-
-    table: LongTable
-    segments: tuple[str, ...]
-
-    @property
-    def outputs(self) -> list[tuple[str, str]]:
-        """The system and the segment of each row."""
-        return list(zip(self.table.systems, self.segments, strict=True))
-
-    def pivot(self, values: FloatArray, systems: Iterable[str], segments: Iterable[str]) -> FloatArray:
-        """Numbers of the rows as a matrix, shape (k, n)."""
-        return pivot(self.table.systems, self.segments, values, systems, segments)
+def _roles(files: int) -> list[str]:
+    return ["scores", *(f"added {place}" for place in range(1, files))]
 
 
 def _turned(metrics: Collection[str], rating: str, lower_is_better: Sequence[str]) -> dict[str, int]:
@@ -201,99 +194,8 @@ def _check_systems(known: Collection[str], without: Sequence[str]) -> None:
             )
 
 
-def _matched(scored: LongTable, rated: LongTable) -> tuple[_Side, _Side, str]:
-    """Both sides with the same names of segments, and a note on how these were found."""
-    if BY_POSITION in scored.segments or BY_POSITION in rated.segments:
-        own, other = _positions(scored), _positions(rated)
-        if len(set(own)) != len(set(other)):
-            raise DataError(
-                f"{scored.name} has {len(set(own))} segments, {rated.name} has {len(set(other))}; scores without "
-                f"labels belong to segments by their position, so that the numbers must be equal: give both for the "
-                f"same segments, or tables with a column of segments"
-            )
-        return _Side(scored, own), _Side(rated, other), "segments were matched by position"
-    pairs = [(BY_DOCUMENT, BY_DOCUMENT), (BY_SEGMENT, BY_SEGMENT), (BY_SEGMENT, BY_DOCUMENT), (BY_DOCUMENT, BY_SEGMENT)]
-    possible = [(own, other) for own, other in pairs if own in scored.segments and other in rated.segments]
-    shared = [len(set(scored.segments[own]) & set(rated.segments[other])) for own, other in possible]
-    if not max(shared):
-        seen = [", ".join(list(dict.fromkeys(next(iter(side.segments.values()))))[:3]) for side in (scored, rated)]
-        raise DataError(
-            f"{scored.name} and {rated.name} have no segment in common: the one has {seen[0]} ..., the other {seen[1]} "
-            f"...; label them alike, and give the document where numbers begin anew in each"
-        )
-    own_kind, other_kind = possible[shared.index(max(shared))]
-    sides = _Side(scored, scored.segments[own_kind]), _Side(rated, rated.segments[other_kind])
-    _check_first(*sides)
-    how = own_kind if own_kind == other_kind else f"{own_kind} in the scores and by {other_kind} in the gold ratings"
-    return *sides, f"segments were matched by {how}"
-
-
-def _positions(side: LongTable) -> tuple[str, ...]:
-    """The place of each row's segment, from 1: by number if all are whole numbers, else in the order of the file."""
-    if BY_POSITION in side.segments:
-        return side.segments[BY_POSITION]
-    labels = side.segments.get(BY_SEGMENT, side.segments.get(BY_DOCUMENT, ()))
-    names = list(dict.fromkeys(labels))
-    if counted := all(map(WHOLE.fullmatch, names)):
-        names.sort(key=int)
-    place_of = {name: place for place, name in enumerate(names, 1)}
-    places = [place_of[label] for label in labels]
-    if not counted:
-        _check_order(side, places)
-    return tuple(map(str, places))
-
-
-def _check_order(side: LongTable, places: Sequence[int]) -> None:
-    """Refuse rows whose segments do not stand in one order for every system and every rater.
-
-    A segment that a system has already begins the pass of the next rater. Within a pass places must rise, as scores
-    without labels can only be matched by their order.
-    """
-    passes: dict[str, dict[int, None]] = {}
-    for index, (system, place) in enumerate(zip(side.systems, places, strict=True)):
-        own = passes.setdefault(system, {})
-        if place in own:  # a row of the next rater
-            own.clear()
-        elif own and place < next(reversed(own)):
-            raise DataError(
-                f"{side.places[index]}: segments stand in different orders here and above, perhaps because some rows "
-                f"are missing; scores without labels belong to segments by their position: number the segments, or "
-                f"give all rows in one order"
-            )
-        own[place] = None
-
-
-def _check_first(scored: _Side, rated: _Side) -> None:
-    """Refuse segments that are numbered from 0 on one side and from 1 on the other, as many in each document.
-
-    Most numbers would match, each score beside the rating of the next segment.
-    """
-    own, other = _ends(scored.segments), _ends(rated.segments)
-    shared = [(own[document], other[document]) for document in own.keys() & other.keys()]
-    if any(ends[1] - ends[0] != those[1] - those[0] for ends, those in shared):
-        return
-    first = {(ends[0], those[0]) for ends, those in shared}
-    if first in ({(0, 1)}, {(1, 0)}):
-        from_0, from_1 = (scored, rated) if first == {(0, 1)} else (rated, scored)
-        raise DataError(
-            f"{from_0.table.name} numbers segments from 0, {from_1.table.name} from 1, and both have as many: scores "
-            f"would be laid beside the ratings of the next segment; number both alike"
-        )
-
-
-def _ends(labels: Collection[str]) -> dict[str, tuple[int, int]]:
-    """The lowest and highest number of the segments of each document; none unless all are whole numbers."""
-    numbers: dict[str, list[int]] = {}
-    for label in set(labels):
-        document, _, number = label.rpartition(":")
-        if not WHOLE.fullmatch(number):
-            return {}
-        numbers.setdefault(document, []).append(int(number))
-    return {document: (min(those), max(those)) for document, those in numbers.items()}
-
-
 def _common(
-    scored: _Side, rated: _Side, ratings: FloatArray, without: Sequence[str]
+    scored: MatchedSide, rated: MatchedSide, ratings: FloatArray, without: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
     """Systems and segments that both sides have, in the order of the gold side, and notes on what was left out."""
     answered = [output for output, value in zip(rated.outputs, ratings, strict=True) if not math.isnan(value)]
@@ -327,7 +229,7 @@ def _common(
     return systems, segments, notes
 
 
-def _check_single(scored: _Side, systems: Collection[str]) -> None:
+def _check_single(scored: MatchedSide, systems: Collection[str]) -> None:
     """Refuse two rows of scores of one output: several runs of a judge have more than one sensible aggregate."""
     again = _repeated(output if output[0] in systems else None for output in scored.outputs)
     if again is not None:
@@ -338,7 +240,7 @@ def _check_single(scored: _Side, systems: Collection[str]) -> None:
         )
 
 
-def _check_raters(rated: _Side, ratings: FloatArray, systems: Collection[str]) -> None:
+def _check_raters(rated: MatchedSide, ratings: FloatArray, systems: Collection[str]) -> None:
     """Refuse two ratings of one output by one rater, if raters are known."""
     if not all(rated.table.raters):
         return
@@ -364,7 +266,7 @@ def _repeated(keys: Iterable[Hashable]) -> tuple[int, int] | None:
     return None
 
 
-def _slots(rated: _Side) -> FloatArray:
+def _slots(rated: MatchedSide) -> FloatArray:
     """The rater of each row as a number from 0, in the order of its segment's raters.
 
     Raters without names are counted within each output.
@@ -378,7 +280,7 @@ def _slots(rated: _Side) -> FloatArray:
     return np.array(slots, dtype=float)
 
 
-def _documents(scored: _Side, rated: _Side, segments: Sequence[str]) -> tuple[str, ...]:
+def _documents(scored: MatchedSide, rated: MatchedSide, segments: Sequence[str]) -> tuple[str, ...]:
     """The document of each segment, as the gold side says or else the other; empty if one is not known."""
     known: dict[str, str] = {}
     for side in (rated, scored):

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 __all__ = [
-    "aligned", "cost_line", "escape", "lock_for_writing", "markdown_lines", "render_brief", "render_html", "render_json", "render_markdown",
-    "render_page", "render_terminal", "replace_file", "standalone", "write_document",
+    "aligned", "cost_line", "escape", "lock_for_writing", "markdown_lines", "render_brief", "render_html",
+    "render_json", "render_markdown", "render_page", "render_terminal", "replace_file", "standalone", "write_document",
 ]  # fmt: skip
 
 

@@ -84,7 +84,7 @@ class KeptFile(MutableMapping[str, FloatArray]):
         return len({**self._elsewhere, **self._own})
 
     def __contains__(self, key: object) -> bool:
-        """Whether there are numbers of this key."""
+        """True where there are numbers of this key."""
         return key in self._own or key in self._elsewhere
 
     def __enter__(self) -> Self:

@@ -144,6 +144,7 @@ def evaluate_suite(
         signature=_signature(suite, pairs, columns, seed, resamples, swap, decimals),
         notes=(*notes, *own_notes),
         warnings=tuple(_warnings(tables, columns)),
+        swap=swap,
     )
 
 
@@ -191,7 +192,8 @@ def _of_pair(
 ) -> tuple[tuple[str, ...], FloatArray, dict[str, FloatArray]]:
     """Systems, gold and metrics of one language pair by segment or by system.
 
-    A measure of systems has one number for each: a system without gold is left out, and a metric that lacks a system.
+    One missing number would leave a task on system scores undefined for all: systems without gold are left out, and
+    metrics that lack one of the others.
     """
     if level == "seg":
         given = {name: one.segments for name, one in scores.metrics.items() if one.segments is not None}
@@ -203,20 +205,18 @@ def _of_pair(
             f"human-scores/{scores.pair}.{scores.gold_name}.sys.score"
         )
     rated = ~np.isnan(gold[:, 0])
-    systems = tuple(system for system, kept in zip(scores.systems, rated, strict=True) if kept)
-    for system in scores.systems:
-        if system not in systems:
-            left_out.append(LeftOut(scores.pair, "system", system, "no gold score by system: not in tasks on these"))
-    metrics = {}
-    for name, one in scores.metrics.items():
-        if one.systems is None:
-            continue
-        lacking = [system for system, score in zip(systems, one.systems[rated, 0], strict=True) if math.isnan(score)]
+    systems, silent = (
+        tuple(system for system, has in zip(scores.systems, rated, strict=True) if has == wanted)
+        for wanted in (True, False)
+    )
+    lines = [("system", system, "no gold score by system: not in tasks on these") for system in silent]
+    metrics = {name: one.systems[rated] for name, one in scores.metrics.items() if one.systems is not None}
+    for name in list(metrics):
+        lacking = [system for system, score in zip(systems, metrics[name][:, 0], strict=True) if math.isnan(score)]
         if lacking:
-            reason = f"no score by system for {', '.join(lacking)}: not in tasks on these"
-            left_out.append(LeftOut(scores.pair, "metric", name, reason))
-        else:
-            metrics[name] = one.systems[rated]
+            lines.append(("metric", name, f"no score by system for {', '.join(lacking)}: not in tasks on these"))
+            del metrics[name]
+    left_out += [LeftOut(scores.pair, *line) for line in lines]
     return systems, gold[rated], metrics
 
 
@@ -262,14 +262,10 @@ def _metrics(
             return "added"
         if not suite.primary and not suite.baselines:
             return "unknown"
-        return (
-            "primary" if one.base in suite.primary else "baseline" if one.base in suite.baselines else "contrastive"
-        )
+        return "primary" if one.base in suite.primary else "baseline" if one.base in suite.baselines else "contrastive"
 
     ordered = [*table.values, *sorted(measured - set(table.values))]
-    return tuple(
-        SuiteMetric(name, found[name].base, found[name].reference_free, role(found[name])) for name in ordered
-    )
+    return tuple(SuiteMetric(name, found[name].base, found[name].reference_free, role(found[name])) for name in ordered)
 
 
 def _signature(

@@ -37,6 +37,7 @@ from metricsmith.report.blocks import (
     isolated,
     joined,
 )
+from metricsmith.report.meta_evaluation.marked import marked_blocks, marked_parts
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
 from metricsmith.report.parted import Opening, PartedDocument
 from metricsmith.report.plots.forest import Estimate, forest
@@ -136,6 +137,7 @@ class MetaEvaluationDocument(PartedDocument[MetaEvaluation]):
                 (f"task-{at}", task.task, task_blocks(task, f"task-{at}", record.swap, page=page))
                 for at, task in enumerate(record.tasks, 1)
             ),
+            ("marked", "Marked errors", [] if record.marked is None else marked_blocks(record.marked)),
             ("reading", "How to read this", [Terms.glossary(GLOSSARY)]),
             ("notes", "Notes", [Items(record.notes)] if record.notes else []),
         ]
@@ -148,9 +150,14 @@ class MetaEvaluationDocument(PartedDocument[MetaEvaluation]):
         for task in record.tasks:
             (_, *columns), rows = _figures(task)
             lines += ["", TextTable((task.task, *("value" if c == task.task else c for c in columns)), rows)]
-            caution, (names, tests) = task_caution(record, task), p_value_table(task)
+            caution, (names, tests) = task_caution(record.swap, task), p_value_table(task)
             lines += [TextTable(names, tests)] if tests else []
             lines += [f"  {caution}"] if caution else []
+        if record.marked is not None:
+            lines += [
+                "",
+                *(block.text if isinstance(block, Paragraph) else block for block in marked_parts(record.marked)),
+            ]
         return [*lines, "", *self.ending(folder, notes=record.notes)]
 
 

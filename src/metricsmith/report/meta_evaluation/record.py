@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from metricsmith.formats import jsonable
 from metricsmith.meta_evaluation.evaluation import TaskResult, average_tasks, evaluate_tasks, tasks_by_name
+from metricsmith.meta_evaluation.marked import MarkedErrors, MarkedRows, evaluate_marks
 from metricsmith.meta_evaluation.measures import MEASURES, SystemCorrelation
 from metricsmith.meta_evaluation.ranking import FEW_METRICS, TaskAverage, Tests
 from metricsmith.meta_evaluation.significance import Swap
@@ -56,6 +57,8 @@ class MetaEvaluation(NotebookRecord):
     title : str
     swap : "pairs" or "scores"
         As for `rank_table`.
+    marked : MarkedErrors or None
+        The errors that judges marked, beside those that people did; None unless both are known.
     """
 
     target: str
@@ -72,6 +75,7 @@ class MetaEvaluation(NotebookRecord):
     warnings: tuple[str, ...] = field(default=())
     title: str = "Metrics beside gold ratings"
     swap: Swap = "pairs"
+    marked: MarkedErrors | None = None
 
     def to_pandas(self) -> pd.DataFrame:
         """One line for each metric, and each rater, in each task: value, interval, chance and cluster."""
@@ -110,6 +114,7 @@ def meta_evaluate(
     notes: Sequence[str] = (),
     tested: Callable[[str, int, int], None] | None = None,
     workers: int | None = None,
+    marked: MarkedRows | None = None,
 ) -> MetaEvaluation:
     """Evaluate metrics against gold ratings, as `read_score_matrices` gives both.
 
@@ -142,6 +147,8 @@ def meta_evaluate(
         test set one takes seconds. Tasks take turns.
     workers : int, optional
         As for `evaluate_tasks`.
+    marked : MarkedRows, optional
+        Errors that judges and people marked, to be compared by `evaluate_marks`.
 
     Raises
     ------
@@ -182,6 +189,7 @@ def meta_evaluate(
         ),
         notes=(*notes, *([] if documents else [INDEPENDENT]), *([DECIDING] if deciding else [])),
         swap=swap,
+        marked=None if marked is None else evaluate_marks(marked, permutations=resamples, seed=seed),
         warnings=tuple(_warnings(results, len(systems), len(set(documents)) or segments)),
     )
 

@@ -10,7 +10,20 @@ from os import PathLike
 from pathlib import Path
 
 from metricsmith.formats import count, enumerated, p_stated, raw, single_line, statistic
-from metricsmith.report.blocks import Block, Cell, Items, Markup, Paragraph, Terms, TextTable, Verdict, Warnings, element
+from metricsmith.meta_evaluation.ranking import FEW_METRICS
+from metricsmith.report.blocks import (
+    Block,
+    Cell,
+    Details,
+    Items,
+    Markup,
+    Paragraph,
+    Terms,
+    TextTable,
+    Verdict,
+    Warnings,
+    element,
+)
 from metricsmith.report.meta_evaluation.document import (
     GLOSSARY,
     MOST_NAMES,
@@ -84,7 +97,10 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
     def _of_task(self, place: int, page: bool) -> list[Block]:
         column = self.record.columns[place - 1]
         result = replace(column.result, task=column.measure)
-        return task_blocks(result, f"plot-{place}", self.record.swap, page=page)
+        blocks = task_blocks(result, f"plot-{place}", self.record.swap, page=page)
+        if len(result.metrics) <= FEW_METRICS:
+            return blocks
+        return [Details(f"{count(len(result.metrics), 'metric')} with intervals, chance and tests", blocks)]
 
     def _links(self) -> Markup:
         links = [
@@ -109,7 +125,10 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         return TextTable(head, rows, "Tasks, and what they were measured on")
 
     def _left_out(self) -> TextTable:
-        rows = [(single_line(one.name), one.kind, one.pair or "all", Cell(one.reason, "prose")) for one in self.record.left_out]
+        rows = [
+            (single_line(one.name), one.kind, one.pair or "all", Cell(one.reason, "prose"))
+            for one in self.record.left_out
+        ]
         return TextTable(("name", "kind", "pair", Cell("reason", "prose")), rows, "What took no part, and why", left=4)
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:

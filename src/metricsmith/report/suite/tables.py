@@ -13,7 +13,16 @@ from metricsmith.report.blocks import Cell, TextTable
 from metricsmith.report.suite.record import SuiteEvaluation, SuiteMetric
 from metricsmith.spreadsheets import write_table
 
-__all__ = ["Standing", "legend", "marked_name", "standings", "suite_latex", "suite_overview", "suite_tsv", "terminal_tables"]
+__all__ = [
+    "Standing",
+    "legend",
+    "marked_name",
+    "standings",
+    "suite_latex",
+    "suite_overview",
+    "suite_tsv",
+    "terminal_tables",
+]
 
 AVERAGE = "average"
 MARKS: Mapping[str, tuple[str, str]] = {
@@ -27,7 +36,8 @@ LONGEST_NAME = 40  # in the terminal
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "[": "{[}", "]": "{]}", "*": "{*}", "–": "--", "−": "$-$", "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$",
+    "|": r"\textbar{}", "[": "{[}", "]": "{]}", "*": "{*}", "–": "--", "−": "$-$", "†": r"$^{\dagger}$",
+    "‡": r"$^{\ddagger}$",
 }  # fmt: skip
 _SPECIAL = re.compile("[" + re.escape("".join(_LATEX)) + "]")
 
@@ -51,7 +61,7 @@ class Standing:
 
 def standings(record: SuiteEvaluation) -> dict[str, tuple[Standing | None, ...]]:
     """Each metric's average, then its value in each task; None where it is absent, and without an average."""
-    columns = [{one.name: (one.value, one.rank) for one in record.averages}]
+    columns: list[dict[str, tuple[float, int | None]]] = [{one.name: (one.value, one.rank) for one in record.averages}]
     columns += [{one.name: (one.value, one.rank) for one in column.result.metrics} for column in record.columns]
 
     def standing(name: str, column: Mapping[str, tuple[float, int | None]]) -> Standing | None:
@@ -105,9 +115,7 @@ def terminal_tables(record: SuiteEvaluation, most: int = 6) -> list[TextTable]:
 
     return [
         TextTable(shown(whole.head, part), [shown(row, part) for row in whole.rows])  # type: ignore[arg-type]
-        for part in (
-            [column for _, columns in block for column in columns] for block in _blocks(_groups(record), most)
-        )
+        for part in ([column for _, columns in block for column in columns] for block in _blocks(_groups(record), most))
     ]
 
 
