@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from metricsmith.datasets.long_tables import BY_DOCUMENT, BY_POSITION, BY_SEGMENT, SUFFIX, LongTable, read_metrics
+from metricsmith.datasets.judged_runs import judged_metrics
+from metricsmith.datasets.long_tables import BY_DOCUMENT, BY_SEGMENT, SUFFIX, LongTable, read_metrics
 from metricsmith.datasets.mt_metrics_eval import EvalSet
 from metricsmith.datasets.score_files import pivot, read_scores
 from metricsmith.errors import DataError, nearest
@@ -46,7 +47,7 @@ def judge_scores(path: Path, data: EvalSet, systems: Sequence[str], *, each_run:
         scores = read_scores(path, length=len(data), systems=data.outputs)
         check_complete(path, scores, systems)
         return {path.name.removesuffix(SUFFIX): np.array([scores[system] for system in systems])}
-    table = read_metrics(path)
+    table = judged_metrics(path, each_run=True) if each_run else read_metrics(path)
     for place, system in zip(table.places, table.systems, strict=True):
         if system not in data.outputs:
             raise DataError(
@@ -72,24 +73,19 @@ def _places(table: LongTable, data: EvalSet) -> list[int]:
     in_document = {name: place for place, name in enumerate(data.segments)}
     in_all = {str(place + 1): place for place in range(len(data))}
     documents = [document for _, document in data.documents]
-    ways = [(BY_DOCUMENT, in_document), (BY_SEGMENT, in_document), (BY_SEGMENT, in_all), (BY_POSITION, in_all)]
     found: list[list[int]] = []
     wrong: list[tuple[int, str]] = []
-    for kind, known in ways:
-        if kind not in table.segments:
-            continue
-        labels = table.segments[kind]
+    for kind, known in ((BY_DOCUMENT, in_document), (BY_SEGMENT, in_document), (BY_SEGMENT, in_all)):
+        labels = table.segments.get(kind, ())
         misfits = [
             row
-            for row, (label, document) in enumerate(zip(labels, table.documents, strict=True))
+            for row, (label, document) in enumerate(zip(labels, table.documents, strict=False))
             if label not in known or (document and documents[known[label]] != document)
         ]
         if misfits:
             wrong.append((len(misfits), f"{table.places[misfits[0]]}: the segment {labels[misfits[0]]!r}"))
-        elif kind != BY_POSITION or len({*labels}) == len(data):
+        elif labels:
             found.append([known[label] for label in labels])
-        else:
-            wrong.append((len(labels), f"{table.name}: a number of segments, {len({*labels})},"))
     if not found:
         raise DataError(
             f"{min(wrong)[1]} is not in the {len(data)} segments of {data.language_pair}; segments are labelled by "
