@@ -18,7 +18,8 @@ __all__ = ["meta_eval_command"]
 @takes_groups(without=("out", "dry_run", "raw_csv"), helps={"as_json": "Print the result as JSON."})
 def meta_eval_command(
     scores: Annotated[
-        Path, typer.Argument(help="Metrics' scores: a table, a .seg.score file, or a folder of such files.")
+        Path,
+        typer.Argument(help="Metrics' scores: a table, a .seg.score file, a folder of such; with --suite its data."),
     ],
     gold: Annotated[
         Path | None,
@@ -41,7 +42,8 @@ def meta_eval_command(
         typer.Option(metavar="NAME", help="A measure, or `all`; by default spa and acc-t, the tasks of WMT24."),
     ] = None,
     metric: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A column of the table, or a score file; by default all.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A column of the table, a score file, or a suite's metric; by default all."),
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="COL", help="Column with the rating.")] = None,
     weights: Annotated[

@@ -117,6 +117,8 @@ def run_suite(
     exchanged, _ = check_tests(swap, None)
     suite = named_suite(options.suite or "")
     judges = _by_pair(added, suite)
+    if each_run and not judges:
+        raise OptionError("--each-run has a meaning with --add PAIR=FILE only, beside --suite: name a judge's file")
     if out is not None:
         check_writable(out, "--out", folder=True)
         read = {f"--add {path}": path for paths in judges.values() for path in paths}

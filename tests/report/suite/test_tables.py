@@ -87,7 +87,8 @@ def test_a_pooled_task_stands_under_all():
 def test_the_terminal_tears_no_language_pair_and_loses_no_task():
     tables = terminal_tables(wide(16, metrics=4))
     heads = [[name for name in table.head[1:] if name != "#"] for table in tables]
-    assert [name for head in heads for name in head] == ["average", *(f"en-xx_{n:02} {m}" for n in range(16) for m in ("spa", "acc-t"))]
+    tasks = [f"en-xx_{number:02} {measure}" for number in range(16) for measure in ("spa", "acc-t")]
+    assert [name for head in heads for name in head] == ["average", *tasks]
     assert [len(head) for head in heads] == [7, 6, 6, 6, 6, 2]
     assert all(len(table.rows) == 4 for table in tables)
     assert len(terminal_tables(wide(3, metrics=4))) == 1
