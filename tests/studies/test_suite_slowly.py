@@ -85,6 +85,7 @@ def test_averages_and_their_clusters_are_the_slow_ones(both):
     assert slow.order[0] == planted.order[0]
 
 
+@pytest.mark.slow
 def test_a_root_of_metrics_that_are_hard_to_tell_apart_has_the_slow_clusters_too(tmp_path):
     """P-values near the level, where tests go on to the end and SPA's own draws are made."""
     noises = {"Aster": 1.0, "Briar-2": 1.05, "Clover_q": 1.15, "Elder": 1.3, "x.seg.s[noref]": 1.6}
