@@ -20,8 +20,10 @@ from metricsmith.rating_model.vectors import Decision
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.meta_evaluation.document import MetaEvaluationDocument
 from metricsmith.report.render import render_html
+from metricsmith.report.suite.document import SuiteDocument
 from metricsmith.report.validation.document import ValidationDocument
 from metricsmith.report.validation.record import validate_judges
+from suites import FULL as SUITE
 
 pytestmark = pytest.mark.browser
 
@@ -80,13 +82,16 @@ def test_the_page_opens_offline_without_a_complaint(browser, tmp_path, make_reco
         assert len(marks) > 250
 
 
-def test_a_meta_evaluation_opens_offline_without_a_complaint(browser, tmp_path, read):
+@pytest.mark.parametrize(
+    ("document", "plots"), [(MetaEvaluationDocument(FULL), 2), (SuiteDocument(SUITE), 3)], ids=["metrics", "suite"]
+)
+def test_a_meta_evaluation_opens_offline_without_a_complaint(browser, tmp_path, read, document, plots):
     own = visit(browser, tmp_path, "<!doctype html><title>empty</title>").hosts
-    seen = visit(browser, tmp_path, render_html(MetaEvaluationDocument(FULL)))
+    seen = visit(browser, tmp_path, render_html(document))
     assert seen.console == []
     assert seen.hosts <= own
     elements = read(seen.tree).elements
-    assert sum((a.get("class") or "").startswith("plot ") for _, a in elements) == 2
+    assert sum((a.get("class") or "").startswith("plot ") for _, a in elements) == plots
     assert not {"script", "img", "iframe", "object", "b", "i"} & {tag for tag, _ in elements}
 
 

@@ -11,7 +11,9 @@ from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.meta_evaluation.document import MetaEvaluationDocument
 from metricsmith.report.probe.document import ProbeDocument
 from metricsmith.report.render import render_html, render_markdown
+from metricsmith.report.suite.document import SuiteDocument
 from probes import RECORD
+from suites import FULL as SUITE
 
 SAID = {
     "warnings": ("the first warning", "another warning", "the last warning"),
@@ -19,12 +21,13 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("kind", ["induction", "meta-evaluation", "probe"])
+@pytest.mark.parametrize("kind", ["induction", "meta-evaluation", "probe", "suite"])
 def test_every_warning_and_note_stands_in_the_page_and_in_markdown(kind, make_record, read):
     documents = {
         "induction": (make_record(), RunDocument),
         "meta-evaluation": (FULL, MetaEvaluationDocument),
         "probe": (RECORD, ProbeDocument),
+        "suite": (SUITE, SuiteDocument),
     }
     record, document = documents[kind]
     record = replace(record, **SAID)

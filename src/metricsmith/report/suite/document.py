@@ -117,7 +117,8 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
                 one.name,
                 enumerated(list(dict.fromkeys(gold[pair] for pair in one.pairs))),
                 f"{statistic(one.weight / total)}", f"{raw(one.bounds[0])} to {raw(one.bounds[1])}",
-                *map(count, (len(one.systems), len(one.result.metrics), one.segments, one.outputs, one.documents)),
+                *map(count, (len(one.systems), len(one.result.metrics), one.segments, one.outputs)),
+                count(one.documents or None),
             )
             for one in self.record.columns
         ]  # fmt: skip
@@ -138,7 +139,9 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         for table in terminal_tables(record):
             lines += ["", table]
         kinds = Counter(one.kind for one in record.left_out)
-        said = enumerated([count(number, kind) for kind, number in kinds.items()])
+        segments = kinds.pop("segment", 0)  # a line for each language pair
+        parts = [count(number, kind) for kind, number in kinds.items()]
+        said = enumerated([*parts, *([f"segments in {count(segments, 'language pair')}"] if segments else [])])
         left_out = [f"left out: {said}; the report and --json say why"] if said else []
         return [*lines, f"  {legend(record)}", "", *left_out, *self.ending(folder, notes=record.notes)]
 
