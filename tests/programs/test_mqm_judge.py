@@ -164,7 +164,11 @@ def test_runs_of_a_tuned_annotator():
         MQMJudge.of(made)
 
 
-def test_only_an_mqm_judge_judges_translations():
+def test_only_a_judge_of_translations_judges_them():
     read = read_translations(FILES[0], FILES[1:2])
-    with pytest.raises(OptionError, match="is no MQMJudge"):
-        judge_translations(annotator(), read)
+    criterion = metricsmith.CriterionJudge(
+        criterion="Keeps the facts", meaning="Nothing is lost.", task="Rewrite notices."
+    )
+    for other in (criterion, Repeated(criterion)):
+        with pytest.raises(OptionError, match="is no judge of translations; make one with MQMJudge"):
+            judge_translations(other, read)

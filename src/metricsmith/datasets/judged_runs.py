@@ -1,4 +1,4 @@
-"""What `metricsmith mqm` wrote on each segment -> long tables of a judge's score, its runs and what combines them."""
+"""Segments as `metricsmith mqm` judged them -> long tables of a judge's score, its runs and what combines them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,12 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.formats import excerpt
 from metricsmith.mqm import severity_name
 from metricsmith.records import ErrorSpan
-from metricsmith.stats.aggregation.runs import geometric, maximum, mean, rrwa
+from metricsmith.stats.aggregation.runs import RUN_AGGREGATES
 from metricsmith.stats.correlation import FloatArray
 
-__all__ = ["RUN_AGGREGATES", "join_tables", "judged_metrics", "read_judges"]
+__all__ = ["join_tables", "judged_metrics", "read_judges"]
 
 RUNS = "runs"
-RUN_AGGREGATES = {"rrwa": rrwa, "mean": mean, "max": maximum, "geo": geometric}
-"""The rows of GEMBA-MQM V2, Table 1, by their names there; each leaves outlying runs out."""
 
 
 def judged_metrics(path: str | os.PathLike[str], *, each_run: bool = False) -> LongTable:
@@ -81,7 +79,7 @@ def read_judges(
     added : sequence of path
         Further files of the same kinds.
     names, but
-        As for `read_metrics`; names are looked up in all files together.
+        As for `read_metrics`; with several files or runs all metrics are read, and names are for `join_tables`.
     each_run : bool
         As for `judged_metrics`, for each file that has runs.
 
@@ -96,7 +94,7 @@ def read_judges(
     DataError
         As `read_metrics` and `judged_metrics`; also if folders do not tell names apart.
     OptionError
-        If there is no metric of a name, or `each_run` is given and no file has runs.
+        If one file has no metric of a name, or `each_run` is given and no file has runs.
     """
     several, tables, repeated = bool(added) or each_run, [], False
     for path in (scores, *added):
@@ -121,18 +119,11 @@ def read_judges(
             f"each_run=True (--each-run) is for a judge's own file, and {scores} is none: give segments.jsonl of "
             f"`metricsmith mqm`, or leave it out"
         )
-    tables = _told_apart(tables)
-    if not several or not names:
-        return tables
-    check_metrics(names, [name for table in tables for name in table.columns], "the files together")
-    return [
-        replace(table, columns={name: cells for name, cells in table.columns.items() if name in names})
-        for table in tables
-    ]
+    return _told_apart(tables)
 
 
-def join_tables(tables: Sequence[LongTable]) -> LongTable:
-    """One table of several, with the metrics of all and one row by output.
+def join_tables(tables: Sequence[LongTable], names: Sequence[str] = ()) -> LongTable:
+    """One table of several, with the metrics of all, or those named, and one row by output.
 
     Systems that one of them lacks are left out, which is noted; an output that one of them lacks has a gap there. Two
     rows of an output in one table stay two.
@@ -141,9 +132,14 @@ def join_tables(tables: Sequence[LongTable]) -> LongTable:
     ------
     DataError
         If segments are labelled in ways that have nothing in common.
+    OptionError
+        If there is no metric of a name.
     """
+    known = [name for table in tables for name in table.columns]
+    check_metrics(names, known, "the files with scores")
+    wanted = list(names) or known
     if len(tables) == 1:
-        return tables[0]
+        return replace(tables[0], columns={name: tables[0].columns[name] for name in wanted})
     kinds = [kind for kind in tables[0].segments if all(kind in table.segments for table in tables)]
     if not kinds:
         seen = "; ".join(f"{table.name}: by {', '.join(table.segments) or 'nothing'}" for table in tables)
@@ -165,12 +161,12 @@ def join_tables(tables: Sequence[LongTable]) -> LongTable:
             if output[0] in shared:
                 rows.setdefault(key, (table, index))
     order = {key: place for place, key in enumerate(rows)}
-    columns = {name: np.full(len(rows), math.nan) for table in tables for name in table.columns}
+    columns = {name: np.full(len(rows), math.nan) for name in wanted}
     for table, keys in zip(tables, places, strict=True):
         own = [index for index, key in enumerate(keys) if key in order]
         at = [order[keys[index]] for index in own]
-        for name, cells in table.columns.items():
-            columns[name][at] = cells[own]
+        for name in columns.keys() & table.columns.keys():
+            columns[name][at] = table.columns[name][own]
     lacking = sorted({system for table in tables for system in table.systems} - shared)
     notes = [f"systems left out, without scores in each file: {', '.join(lacking)}"] if lacking else []
     first = list(rows.values())
@@ -195,8 +191,12 @@ def _of_judge(raw: RawTable, table: LongTable, each_run: bool) -> LongTable:
         return replace(table, notes=(*table.notes, f"{name} has one run, so there is nothing to tell apart"))
     columns = {f"{name}-run-{place}": scores for place, scores in enumerate(runs.T, 1)}
     enough = np.where(np.isnan(own)[:, None], math.nan, runs)
-    columns |= {f"{name}-{label}": np.asarray(combine(enough)) for label, combine in RUN_AGGREGATES.items()}
-    return replace(table, columns={**table.columns, **columns})
+    known, notes = dict(RUN_AGGREGATES), table.notes
+    if np.nanmin(runs, initial=0.0) < 0 < np.nanmax(runs, initial=0.0):
+        del known["geo"]
+        notes = (*notes, f"{name} has numbers on both sides of zero, which have no geometric mean")
+    columns |= {f"{name}-{label}": np.asarray(combine(enough)) for label, combine in known.items()}
+    return replace(table, columns={**table.columns, **columns}, notes=notes)
 
 
 def _with_errors(table: LongTable, raw: RawTable) -> LongTable:

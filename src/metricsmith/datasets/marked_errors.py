@@ -32,7 +32,7 @@ def marked_rows(judges: Sequence[LongTable], rated: LongTable, systems: Collecti
     MarkedRows or None
         None without errors marked by people, or without a judge's.
     """
-    judges = [judge for judge in judges if judge.spans and judge.columns]
+    judges = [judge for judge in judges if judge.spans]
     if not rated.spans or not judges:
         return None
     counted = [place for place, system in enumerate(rated.systems) if system in systems]
@@ -56,9 +56,8 @@ def marked_rows(judges: Sequence[LongTable], rated: LongTable, systems: Collecti
             for at, same in zip(places, alike, strict=True)
         ]
         if not all(alike):
-            notes.append(
-                f"{name} has judged another text than people have: {alike.count(False)} of {len(alike)} ratings"
-            )
+            apart = f"{alike.count(False)} of {len(alike)} ratings"
+            notes.append(f"{name}: the text that was judged is not the one that people rated: {apart}")
     return MarkedRows(
         found,
         tuple(_counted(rated.spans[place]) for place in counted),

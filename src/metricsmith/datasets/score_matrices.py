@@ -123,7 +123,7 @@ def read_score_matrices(
     files = read_judges(Path(scores), list(map(Path, added)), metrics, but=(rating,) if same else (), each_run=each_run)
     if documents is not None:
         rated_table, *files = with_documents(Path(documents), rated_table, *files)
-    scored_table = join_tables(files)
+    scored_table = join_tables(files, metrics)
     turned = _turned(scored_table.columns, rating, lower_is_better)
     _check_systems({*scored_table.systems, *rated_table.systems}, without)
     scored, rated, matching = match_segments(scored_table, rated_table)

@@ -104,6 +104,7 @@ def read_translations(
     *,
     documents: str | os.PathLike[str] | None = None,
     columns: Mapping[str, str] | None = None,
+    references: Sequence[str | os.PathLike[str]] = (),
 ) -> Translations:
     """Read line-aligned text files, or one table.
 
@@ -120,6 +121,9 @@ def read_translations(
         Without it all lines are one document.
     columns : mapping of str to str, optional
         The table's own names for keys of `COLUMNS`.
+    references : sequence of path
+        Text files aligned with the source, one for each translation by people; a blank line is none. A table has them
+        in a column.
 
     Raises
     ------
@@ -132,7 +136,7 @@ def read_translations(
     if targets:
         if columns:
             raise OptionError("columns are named for a table; line-aligned text files have none: leave them out")
-        return _from_lines(Path(source), [Path(target) for target in targets], documents)
+        return _from_lines(Path(source), list(map(Path, targets)), documents, list(map(Path, references)))
     path = Path(source)
     if path.is_dir():
         raise OptionError(f"{path} is a folder; the source is one file, of lines or a table: name it")
@@ -143,10 +147,17 @@ def read_translations(
         )
     if documents is not None:
         raise OptionError("a table names its documents in a column; a file of documents belongs to line-aligned texts")
+    if references:
+        raise OptionError(
+            "a table has its references in a column; files of references belong to line-aligned texts: name the column "
+            "with --column reference=..."
+        )
     return _from_table(open_source(path), dict(columns or {}))
 
 
-def _from_lines(source: Path, targets: Sequence[Path], documents: str | os.PathLike[str] | None) -> Translations:
+def _from_lines(
+    source: Path, targets: Sequence[Path], documents: str | os.PathLike[str] | None, references: Sequence[Path]
+) -> Translations:
     lines = read_lines(source)
     names = [target.name.removesuffix(target.suffix) for target in targets]
     repeated = [name for name, count in Counter(names).items() if count > 1]
@@ -163,10 +174,14 @@ def _from_lines(source: Path, targets: Sequence[Path], documents: str | os.PathL
     for name, target in zip(names, targets, strict=True):
         for (document, number), line in zip(places, read_lines(target, len(lines)), strict=True):
             texts.setdefault((name, document), {})[number] = line
-    files = [source, *targets, *([Path(documents)] if documents is not None else [])]
+    people: dict[tuple[str, int], tuple[str, ...]] = {}
+    for reference in references:
+        for place, line in zip(places, read_lines(reference, len(lines)), strict=True):
+            people[place] = (*people.get(place, ()), *([line] if line.strip() else []))
+    files = [source, *targets, *([Path(documents)] if documents is not None else []), *references]
     checksum = hashlib.sha256(b"".join(hashlib.sha256(read_bytes(file)).digest() for file in files)).hexdigest()[:16]
     notes = [] if documents is not None else [f"all {len(lines)} lines of {source.name} are taken for one document"]
-    return _made(sources, texts, {}, notes, str(source), checksum)
+    return _made(sources, texts, people, notes, str(source), checksum)
 
 
 def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:
@@ -178,7 +193,7 @@ def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:
     numbers = _numbers(owners, cells.get("segment"))
     sources: dict[str, dict[int, str]] = {}
     texts: dict[tuple[str, str], dict[int, str]] = {}
-    references: dict[tuple[str, int], str] = {}
+    references: dict[tuple[str, int], tuple[str, ...]] = {}
     again = 0
     for index, ((system, document), number) in enumerate(zip(owners, numbers, strict=True)):
         source, translation = (cells[role][index].rstrip() for role in ("source", "translation"))
@@ -195,7 +210,7 @@ def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:
                 "translation by system and segment is allowed: check which columns name them"
             )
         if "reference" in cells and cells["reference"][index].strip():
-            references[document, number] = cells["reference"][index]
+            references[document, number] = (cells["reference"][index],)
     notes = list(raw.notes)
     notes += [f"{again} rows repeat a translation and are taken once"] if again else []
     notes += _alike(texts, sources) if "segment" not in cells else []
@@ -271,7 +286,7 @@ def _columns(raw: RawTable, named: dict[str, str]) -> dict[str, str]:
 def _made(
     sources: Mapping[str, Mapping[int, str]],
     texts: Mapping[tuple[str, str], Mapping[int, str]],
-    references: Mapping[tuple[str, int], str],
+    references: Mapping[tuple[str, int], Sequence[str]],
     notes: Sequence[str],
     name: str,
     checksum: str,
@@ -293,7 +308,7 @@ def _made(
 def _rows(
     sources: Mapping[str, Mapping[int, str]],
     texts: Mapping[tuple[str, str], Mapping[int, str]],
-    references: Mapping[tuple[str, int], str],
+    references: Mapping[tuple[str, int], Sequence[str]],
 ) -> list[dspy.Example]:
     rows = []
     for (system, document), lines in texts.items():
@@ -302,11 +317,10 @@ def _rows(
             source = sources[document][number]
             if not source.strip() and not translation.strip():
                 continue
-            reference = references.get((document, number))
             rows.append(
                 make_row(
                     translation, input=source if source.strip() else "", context=context,
-                    references=() if reference is None else (reference,), id=f"{system}|{document}:{number}",
+                    references=references.get((document, number), ()), id=f"{system}|{document}:{number}",
                     group=f"{document}:{number}", system=system, doc=document, segment=number,
                 )
             )  # fmt: skip

@@ -14,7 +14,7 @@ from metricsmith.datasets.score_files import pivot, read_scores
 from metricsmith.errors import DataError, nearest
 from metricsmith.stats.correlation import FloatArray
 
-__all__ = ["check_complete", "judge_scores"]
+__all__ = ["require_systems", "judge_scores"]
 
 
 def judge_scores(path: Path, data: EvalSet, systems: Sequence[str], *, each_run: bool = False) -> dict[str, FloatArray]:
@@ -45,7 +45,7 @@ def judge_scores(path: Path, data: EvalSet, systems: Sequence[str], *, each_run:
     """
     if path.name.endswith(SUFFIX):
         scores = read_scores(path, length=len(data), systems=data.outputs)
-        check_complete(path, scores, systems)
+        require_systems(path, scores, systems)
         return {path.name.removesuffix(SUFFIX): np.array([scores[system] for system in systems])}
     table = judged_metrics(path, each_run=True) if each_run else read_metrics(path)
     for place, system in zip(table.places, table.systems, strict=True):
@@ -54,7 +54,7 @@ def judge_scores(path: Path, data: EvalSet, systems: Sequence[str], *, each_run:
                 f"{place}: no output of a system {system!r}{nearest(system, data.outputs)} in {data.language_pair}; "
                 f"there are {', '.join(data.outputs)[:200]}: name systems as the test set does"
             )
-    check_complete(path, table.systems, systems)
+    require_systems(path, table.systems, systems)
     places = _places(table, data)
     first: dict[tuple[str, int], str] = {}
     for row, output in zip(table.places, zip(table.systems, places, strict=True), strict=True):
@@ -99,7 +99,7 @@ def _places(table: LongTable, data: EvalSet) -> list[int]:
     return found[0]
 
 
-def check_complete(path: Path, there: Collection[str], systems: Sequence[str]) -> None:
+def require_systems(path: Path, there: Collection[str], systems: Sequence[str]) -> None:
     """Refuse, with a `DataError`, a file that lacks the scores of one of these systems."""
     missing = [system for system in systems if system not in there]
     if missing:

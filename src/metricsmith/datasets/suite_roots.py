@@ -15,7 +15,7 @@ from metricsmith.datasets.long_tables import SUFFIX
 from metricsmith.datasets.mt_metrics_eval import EvalSet, read_eval_set
 from metricsmith.datasets.score_files import read_scores
 from metricsmith.datasets.sources import read_bytes
-from metricsmith.datasets.suite_judges import check_complete, judge_scores
+from metricsmith.datasets.suite_judges import judge_scores, require_systems
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.suites import PairRules, Suite
 from metricsmith.stats.correlation import FloatArray
@@ -329,7 +329,7 @@ class _PairReader:
             try:
                 for level, path in files.paths.items():
                     by_system = self._scores(path, 1 if level == "sys" else len(self.data), gaps=False)
-                    check_complete(path, by_system, needed)
+                    require_systems(path, by_system, needed)
                     scores[level] = np.array([by_system[system] for system in systems])
             except DataError as problem:
                 self._broken(name, str(problem))

@@ -17,10 +17,19 @@ from metricsmith.formats import count
 from metricsmith.metric import content_hash
 from metricsmith.model_calls.adapters import adapter_in_force
 from metricsmith.model_calls.models import form_identity, identity, using
-from metricsmith.programs.judges.mqm import MQMJudge
-from metricsmith.programs.judges.repeated import numbers_of
-from metricsmith.records import Judgement, Usage
-from metricsmith.report.translations.record import MeanScore, SegmentScore, SystemDifference, TranslationRecord
+from metricsmith.mqm import SEVERITIES, severity_name, shared_errors
+from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment, ESAJudge
+from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
+from metricsmith.programs.judges.repeated import Repeated, numbers_of
+from metricsmith.programs.judges.translation import TranslationJudge
+from metricsmith.records import Judgement, Output, Usage
+from metricsmith.report.translations.record import (
+    JudgedNumber,
+    MeanScore,
+    SegmentScore,
+    SystemDifference,
+    TranslationRecord,
+)
 from metricsmith.scoring import Budget, Concurrency, ScoreTable, estimate, score
 from metricsmith.scoring.plan import model_of
 from metricsmith.scoring.table import tally
@@ -31,11 +40,12 @@ from metricsmith.version import __version__
 
 __all__ = ["judge_translations", "recorded"]
 
+TITLES = {"da": "DA", "sqm": "SQM", "stars": "Star rating", "classes": "Quality class"}
 DRAWS = 1000  # of a test of two systems, times the number of systems: adjusted p-values are that much larger
 
 
 def judge_translations(
-    judge: MQMJudge,
+    judge: TranslationJudge | Repeated,
     translations: Translations,
     *,
     lm: Any = None,
@@ -46,11 +56,12 @@ def judge_translations(
     progress: bool = True,
     batch_n: bool = False,
 ) -> TranslationRecord:
-    """Judge every segment on its own, with its whole source document as context.
+    """Judge every segment on its own, with its whole source document as context where the judge is shown one.
 
     Parameters
     ----------
-    judge : MQMJudge
+    judge : TranslationJudge or Repeated
+        An `MQMJudge`, `DirectAssessment`, `ESAJudge` or another judge of translations, or `Repeated` of one.
     translations : Translations
         As `read_translations` gives them.
     lm, store, concurrency, budget, max_failure_rate, progress, batch_n
@@ -64,12 +75,11 @@ def judge_translations(
     Raises
     ------
     OptionError
-        If `judge` is none, or another option has no meaning.
+        If `judge` is no judge of translations, or another option has no meaning.
     NeedsError, StoreError, ModelFailure, Interrupted
         As `metricsmith.score`; ``table`` holds the judgements that were made, and `recorded` makes a record of it.
     """
-    if not isinstance(judge, MQMJudge):
-        raise OptionError(f"{judge!r} is no MQMJudge; make one with MQMJudge(source_language=..., target_language=...)")
+    _asked(judge)
     with using(lm):
         expected = estimate([judge], translations.rows, store=store, batch_n=batch_n)
         table = score(
@@ -80,26 +90,32 @@ def judge_translations(
 
 
 def recorded(
-    judge: MQMJudge, translations: Translations, table: ScoreTable, estimated: Usage | None = None
+    judge: TranslationJudge | Repeated, translations: Translations, table: ScoreTable, estimated: Usage | None = None
 ) -> TranslationRecord:
     """The record of a table in which `judge` alone has judged the rows of `translations`, on the model in force."""
-    needed = [judge.needed(table.parts(place, 0)) for place in range(len(translations))]
+    number, output = _number(judge), judge.output
+    needed = [
+        judge.needed(table.parts(place, 0)) if isinstance(judge, Repeated) else [table.judgement(place, 0)]
+        for place in range(len(translations))
+    ]
     widths = _half_widths(judge, needed)
     segments = [
-        _segment(judge, row, table.judgement(place, 0), needed[place], widths[place])
+        _segment(judge, row, table.judgement(place, 0), needed[place], widths[place], number.marks)
         for place, row in enumerate(translations.rows)
     ]
     runs = [part for parts in needed for part in parts]
     (coverage,) = table.coverage()
-    systems = [_mean([line for line in segments if line.system == system], system) for system in translations.systems]
+    systems = [
+        _mean([line for line in segments if line.system == system], output, system) for system in translations.systems
+    ]
     counts = tally(runs)
     return TranslationRecord(
         title=Path(translations.name).name,
-        languages=judge.judge.languages,
+        languages=_asked(judge).languages,
         method=judge.card.formula,
         segments=tuple(segments),
         documents=tuple(
-            _mean([line for line in segments if (line.system, line.document) == key], *key)
+            _mean([line for line in segments if (line.system, line.document) == key], output, *key)
             for key in dict.fromkeys((line.system, line.document) for line in segments)
         ),
         systems=tuple(sorted(systems, key=lambda line: (math.isnan(line.mean), -line.mean))),
@@ -112,10 +128,45 @@ def recorded(
         notes=translations.notes,
         differences=tuple(_differences(segments, [line.system for line in systems if line.segments])),
         metric=judge.name,
+        number=number,
     )
 
 
-def _half_widths(judge: MQMJudge, needed: Sequence[Sequence[Judgement]]) -> list[float]:
+def _asked(judge: Any) -> TranslationJudge:
+    """The judge that the model is asked by, in each run."""
+    asked = judge.judge if isinstance(judge, Repeated) else judge
+    if not isinstance(asked, TranslationJudge):
+        raise OptionError(
+            f"{judge!r} is no judge of translations; make one with MQMJudge(source_language=..., target_language=...), "
+            "DirectAssessment or ESAJudge, or Repeated of one"
+        )
+    return asked
+
+
+def _number(judge: TranslationJudge | Repeated) -> JudgedNumber:
+    """The words for what this judge gives."""
+    asked, repeated = _asked(judge), isinstance(judge, Repeated)
+    if isinstance(asked, MQMAnnotator):
+        return JudgedNumber(repeated=repeated)
+    scale, marks = asked.scale, "errors" in asked.signature.output_fields
+    title, gives = "ESA", f"is the number that the model gives each segment, from {scale.low:g} to {scale.high:g}"
+    if isinstance(asked, DirectAssessment):
+        title = TITLES[asked.settings.scale]
+        if asked.settings.scale == "classes":
+            places = ", ".join(f"{name} {place}" for place, name in enumerate(CLASSES))
+            gives = f"is the class that the model puts each segment into, as a number: {places}"
+        seen = "beside translations by people" if asked.settings.reference else "without a reference"
+    elif isinstance(asked, ESAJudge):
+        seen = "after it has marked the errors"
+    else:
+        title, seen = asked.name, "after its reasons"
+    words = f"{gives}, {seen}; higher is better. Numbers of different models, scales or languages cannot be compared."
+    return JudgedNumber(title, "points", words, scale.width, marks, repeated)
+
+
+def _half_widths(judge: TranslationJudge | Repeated, needed: Sequence[Sequence[Judgement]]) -> list[float]:
+    if not isinstance(judge, Repeated):
+        return [math.nan] * len(needed)
     runs = np.full((len(needed), judge.runs), np.nan)
     for place, parts in enumerate(needed):
         runs[place, : len(parts)] = numbers_of(parts)[0]
@@ -123,8 +174,17 @@ def _half_widths(judge: MQMJudge, needed: Sequence[Sequence[Judgement]]) -> list
     return list(np.asarray(found).tolist())
 
 
-def _segment(judge: MQMJudge, row: Any, judgement: Judgement, parts: Sequence[Judgement], width: float) -> SegmentScore:
-    kept = judge.kept(parts) if judgement.ok else np.zeros(len(parts), dtype=bool)
+def _segment(
+    judge: TranslationJudge | Repeated, row: Any, judgement: Judgement, parts: Sequence[Judgement], width: float,
+    marks: bool,
+) -> SegmentScore:  # fmt: skip
+    kept = np.full(len(parts), judgement.ok)
+    if judgement.ok and isinstance(judge, Repeated):
+        kept = judge.kept(parts)
+    if isinstance(judge, MQMJudge):  # whose weights order them
+        errors = judge.shared(parts) if judgement.ok else ()
+    else:
+        errors = shared_errors([part.spans for part, stays in zip(parts, kept, strict=True) if stays])
     return SegmentScore(
         id=row.id,
         system=row.system,
@@ -138,12 +198,24 @@ def _segment(judge: MQMJudge, row: Any, judgement: Judgement, parts: Sequence[Ju
         status=judgement.status.value,
         error=judgement.error,
         runs=tuple(part.raw for part in parts),
+        counts=tuple(_by_severity(part) for part in parts) if marks else (),
+        outliers=tuple(
+            run
+            for run, (part, stays) in enumerate(zip(parts, kept, strict=True), 1)
+            if judgement.ok and part.raw is not None and not stays
+        ),
         kept=int(kept.sum()),
-        errors=judge.shared(parts) if judgement.ok else (),
+        errors=errors,
+        reasons=None if marks else judgement.feedback,
     )
 
 
-def _mean(lines: Sequence[SegmentScore], system: str, document: str = "") -> MeanScore:
+def _by_severity(part: Judgement) -> dict[str, int] | None:
+    found = Counter(severity_name(span.severity) for span in part.spans)
+    return {severity: found[severity] for severity in SEVERITIES[:3]} if part.ok else None
+
+
+def _mean(lines: Sequence[SegmentScore], output: Output, system: str, document: str = "") -> MeanScore:
     """The mean with its interval, over documents where there are several, since segments of one document are alike."""
     scored = [line for line in lines if line.raw is not None]
     several = len({line.document for line in scored}) > 1
@@ -154,8 +226,8 @@ def _mean(lines: Sequence[SegmentScore], system: str, document: str = "") -> Mea
         system=system,
         document=document,
         mean=float(numbers.mean()) if scored else math.nan,
-        low=interval.low,
-        high=min(interval.high, 0.0),
+        low=interval.low if output.low is None else max(interval.low, output.low),
+        high=interval.high if output.high is None else min(interval.high, output.high),
         segments=len(scored),
         missing=len(lines) - len(scored),
         groups=len(set(groups)),
@@ -225,8 +297,8 @@ def _warnings(
         yield f"95 % intervals rest on {groups}; with so few they {said} in simulations"
 
 
-def _signature(judge: MQMJudge, translations: Translations) -> str:
-    model = model_of(judge.judge)
+def _signature(judge: TranslationJudge | Repeated, translations: Translations) -> str:
+    model = model_of(_asked(judge))
     named = identity(model) | form_identity(adapter_in_force()) if model is not None else {}
     return " | ".join(
         [

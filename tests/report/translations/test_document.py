@@ -165,4 +165,4 @@ def test_files(tmp_path):
     assert (content["segments"], content["missing"], content["systems"][0]["low"]) == (2, 1, None)
     table = (tmp_path / "out" / "segments.tsv").read_text("utf-8").splitlines()
     assert len(table) == 3
-    assert all(len(line.split("\t")) == 12 for line in table[:2])
+    assert all(len(line.split("\t")) == 13 for line in table[:2])

@@ -7,15 +7,13 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import dspy
-import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.mqm import MQMWeights, SharedError, mqm_score, shared_errors, span_weight
 from metricsmith.programs import schema
-from metricsmith.programs.judges.repeated import Repeated, numbers_of
+from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.translation import (
     Context,
     TranslationJudge,
@@ -325,10 +323,6 @@ class MQMJudge(Repeated):
         found = f"at least half of them found: {told}" if shared else "at least half of them share no error"
         feedback = f"{judgement.feedback.removesuffix('.')}; {found}"
         return replace(judgement, feedback=feedback, spans=tuple(error.span for error in shared))
-
-    def kept(self, parts: Sequence[Judgement]) -> NDArray[np.bool_]:
-        """True for the needed runs that the aggregate rests on: those with a number that are no outliers."""
-        return np.asarray(np.isfinite(self._kept(numbers_of(self.needed(parts)))[0]))
 
     def shared(self, parts: Sequence[Judgement]) -> tuple[SharedError, ...]:
         """The errors that at least half of the kept runs found, worst first by their weights."""

@@ -302,6 +302,10 @@ class Repeated(MetricProgram):
         """The runs up to the one that was enough, failed ones included; without `stop_when`, all."""
         return parts[: int(self._enough(numbers_of(parts))[0]) or len(parts)]
 
+    def kept(self, parts: Sequence[Judgement]) -> NDArray[np.bool_]:
+        """True for the needed runs that the aggregate rests on: those with a number that are no outliers."""
+        return np.asarray(np.isfinite(self._kept(numbers_of(self.needed(parts)))[0]))
+
     def _kept(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The runs that the aggregate rests on, on the judge's scale, NaN in the place of all others."""
         rule = self.outliers

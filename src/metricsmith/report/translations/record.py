@@ -13,10 +13,41 @@ from metricsmith.report.notebook import NotebookRecord
 from metricsmith.stats.resampling import Interval
 from metricsmith.stats.resampling.intervals import ENOUGH_GROUPS
 
-__all__ = ["SCHEMA_VERSION", "MeanScore", "SegmentScore", "SystemDifference", "TranslationRecord"]
+__all__ = ["SCHEMA_VERSION", "JudgedNumber", "MeanScore", "SegmentScore", "SystemDifference", "TranslationRecord"]
 
 SCHEMA_VERSION = 1
 SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedNumber:
+    """A judge's number in words; by default that of MQM.
+
+    Parameters
+    ----------
+    title : str
+        Names it in headings and columns.
+    points : str
+        Its unit in a sentence.
+    meaning : str
+        The rest of the sentence that the title begins.
+    width : float
+        Decides how many digits it deserves; of MQM, which has no lower end, the points of one critical error.
+    marks : bool
+        Whether the judge marks errors.
+    repeated : bool
+        Whether the number combines several runs.
+    """
+
+    title: str = "MQM"
+    points: str = "MQM points"
+    meaning: str = (
+        "is minus the sum of the weights of the errors: 0 is a translation without errors. Scores of different texts "
+        "cannot be compared, since longer ones have more room for errors."
+    )
+    width: float = 25.0
+    marks: bool = True
+    repeated: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +61,7 @@ class SegmentScore:
         From 1 in each document.
     source, translation : str
     raw, score : float or None
-        The MQM score, 0 or below, and its map to [0, 1]; None without a number.
+        The judge's number on its own scale (MQM: 0 or below), and its map to [0, 1]; None without a number.
     half_width : float or None
         Half the width of the 95 % bootstrap interval of `raw` over its runs; None with fewer than two.
     status, error : str
@@ -41,6 +72,12 @@ class SegmentScore:
         Runs that `raw` rests on.
     errors : tuple of SharedError
         Those that at least half of the kept runs found, worst first.
+    reasons : str or None
+        The judge's reasons; None where the errors are the reasons.
+    counts : tuple of (mapping of str to int, or None)
+        Critical, major and minor errors of each run, None for one that failed; empty where errors are not marked.
+    outliers : tuple of int
+        Runs, from 1, that were left out as outlying.
     """
 
     id: str
@@ -57,12 +94,24 @@ class SegmentScore:
     runs: tuple[float | None, ...]
     kept: int
     errors: tuple[SharedError, ...]
+    reasons: str | None = None
+    counts: tuple[Mapping[str, int] | None, ...] = ()
+    outliers: tuple[int, ...] = ()
+
+    @property
+    def delta(self) -> float | None:
+        """The highest score of a run less the lowest (Δ of GEMBA-MQM V2, Figure 3); None with fewer than two."""
+        scores = [run for run in self.runs if run is not None]
+        return max(scores) - min(scores) if len(scores) > 1 else None
 
     def as_dict(self) -> dict[str, Any]:
-        """One line of ``segments.jsonl``."""
+        """One line of ``segments.jsonl``; it has ``reasons`` for judges that mark no errors alone."""
         content = asdict(self)
+        if self.reasons is None:
+            del content["reasons"]
         content["errors"] = [asdict(error.span) | {"found": error.found} for error in self.errors]
         content["doc"] = content.pop("document")
+        content["delta"] = self.delta
         return jsonable(content)  # type: ignore[no-any-return]
 
 
@@ -176,6 +225,7 @@ class TranslationRecord(NotebookRecord):
         has a score of every system.
     metric : str
         The judge's name.
+    number : JudgedNumber
     """
 
     title: str
@@ -193,6 +243,7 @@ class TranslationRecord(NotebookRecord):
     notes: tuple[str, ...] = ()
     differences: tuple[SystemDifference, ...] = ()
     metric: str = "mqm"
+    number: JudgedNumber = JudgedNumber()
 
     @property
     def missing(self) -> int:
@@ -202,5 +253,6 @@ class TranslationRecord(NotebookRecord):
     def as_dict(self) -> dict[str, Any]:
         """The content of ``mqm.json``; undefined numbers are None, segments stand in ``segments.jsonl``."""
         content = {"schema_version": SCHEMA_VERSION, **asdict(self)}
+        del content["number"]  # words for readers, which `method` says in full
         content["segments"] = len(self.segments)
         return jsonable(content | {"missing": self.missing})  # type: ignore[no-any-return]

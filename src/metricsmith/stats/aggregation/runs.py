@@ -22,6 +22,7 @@ from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
     "AGGREGATES",
+    "RUN_AGGREGATES",
     "TWO_SIGMA",
     "Aggregate",
     "OutlierRule",
@@ -240,6 +241,10 @@ AGGREGATES: Mapping[str, Aggregate] = {
     function.__name__: function for function in (rrwa, mean, median, maximum, geometric)
 }
 """The aggregations by name; a new one is a function above and a place in this line."""
+
+
+RUN_AGGREGATES: Mapping[str, Aggregate] = {"rrwa": rrwa, "mean": mean, "max": maximum, "geo": geometric}
+"""The rows of GEMBA-MQM V2, Table 1, by their names there; each leaves outlying runs out."""
 
 
 def aggregate_name(aggregate: Aggregate | str) -> str:
