@@ -38,7 +38,7 @@ def test_the_other_commands_are_understood(monkeypatch, capsys, tmp_path):
     """Their files are not there: that is all that is wrong with them."""
     monkeypatch.chdir(tmp_path)
     commands = re.findall(r"^metricsmith (meta-eval [^\n#]*)", TEXT, re.MULTILINE)
-    assert len(commands) == 3
+    assert len(commands) == 4
     for command in commands:
         monkeypatch.setattr(sys, "argv", ["metricsmith", *shlex.split(command)])
         with pytest.raises(SystemExit) as end:

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from metricsmith.datasets.judged_runs import join_tables, read_judges
+from metricsmith.datasets.long_tables import BY_DOCUMENT
 from metricsmith.datasets.score_matrices import read_score_matrices
 from metricsmith.errors import DataError
 from mqm_files import CLEAN, OLD, tsv
@@ -100,6 +102,10 @@ def test_systems_that_a_file_lacks_are_left_out_and_gaps_stay_gaps(tmp_path, gol
     read = read_score_matrices(mine, gold, added=[tmp_path / "other.jsonl"])
     assert "systems left out, without scores in each file: C" in read.notes
     assert read.systems == ("A", "B")
+    joined = join_tables(read_judges(mine, [tmp_path / "other.jsonl"]))
+    assert sorted(zip(joined.systems, joined.segments[BY_DOCUMENT], strict=True)) == [
+        (system, f"zoo:{number}") for system in "AB" for number in (1, 2)
+    ]
     assert read.metrics["mine"].tolist() == [[-1, 0], [0, 0]]
     assert str(read.metrics["other"].tolist()) == "[[nan, 0.0], [0.0, 0.0]]"
 

@@ -13,8 +13,15 @@ from metricsmith.report.plots.spread import BOTTOM, spread_plot
 def drawn(read, values):
     page = read(element("div", spread_plot("spread", values, "highest less lowest run")))
     assert page.mismatched == []
-    paths = [attributes["d"] for tag, attributes in page.elements if tag == "path"]
-    return [[tuple(map(float, place)) for place in re.findall(r"M([\d.]+) ([\d.]+)h0", path)] for path in paths]
+    found = {}
+    for tag, attributes in page.elements:
+        if tag == "circle":
+            place = float(attributes["cx"]), float(attributes["cy"])
+            found.setdefault(attributes["class"], []).append(place)
+        if tag == "path":
+            numbers = re.findall(r"M([\d.]+) ([\d.]+)h0", attributes["d"])
+            found.setdefault(attributes["class"], []).extend(tuple(map(float, place)) for place in numbers)
+    return list(found.values())
 
 
 def test_each_segment_with_a_number_is_a_point_and_others_are_none(read):
@@ -46,3 +53,11 @@ def test_many_systems_have_upright_names(read):
     page = read(spread_plot("spread", {f"system {place}": [1.0, 2.0] for place in range(17)}, "delta"))
     turned = [a for tag, a in page.elements if tag == "text" and "rotate" in a.get("transform", "")]
     assert len(turned) == 18
+
+
+def test_many_points_are_one_short_path_with_the_same_places(read):
+    values = [float(place % 37) for place in range(1000)]
+    (path,) = drawn(read, {"a": values})
+    assert len(path) == len(set(path)) > 900
+    plot = spread_plot("spread", {"a": values}, "delta")
+    assert (plot.count("<circle"), len(plot) < 20_000) == (0, True)

@@ -67,7 +67,7 @@ def test_a_judge_that_marks_nothing_has_scores_alone():
     assert "| run | left out | score |" in markdown.replace("---", "")
     mixed = record(segment(runs=(-1.0, 2.0, 3.0)))
     table = run_blocks(mixed, page=False)[-1]
-    assert [row[0] for row in table.rows] == ["1", "2", "3", "mean-all", "rrwa", "mean", "max"]  # no geometric mean
+    assert [row[0] for row in table.rows] == ["1", "2", "3", "mean-all", "mean", "max", "rrwa"]  # no geometric mean
 
 
 def test_names_from_the_data_break_nothing(read):

@@ -66,8 +66,8 @@ def _said(marked: MarkedErrors) -> str:
     found = f"{best.name} has character F1 {statistic(best.f1, 2)} ({ends}) on {basis}."
     if marked.comparisons:
         two = marked.comparisons[0]
-        told = "more than chance" if two.p_value <= SIGNIFICANT else "not more than chance can do"
-        found += f" Its lead over {two.other} is {told} ({p_stated(two.p_value)})."
+        told = "is more than chance" if two.p_value <= SIGNIFICANT else "may be chance"
+        found += f" Its lead over {two.other} {told} ({p_stated(two.p_value)})."
     return found + out
 
 

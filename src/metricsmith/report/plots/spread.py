@@ -13,6 +13,7 @@ from metricsmith.report.plots.svg import LinearAxis, picture, svg_text, tick_lab
 __all__ = ["spread_plot"]
 
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 358.0, 8.0, 190.0
+FEW = 100  # points of one system that are drawn larger, one by one
 UPRIGHT = 3  # systems whose names fit side by side
 
 
@@ -43,13 +44,14 @@ def spread_plot(key: str, values: Mapping[str, Sequence[float | None]], name: st
     for place, (system, own) in enumerate(values.items()):
         across = LinearAxis(-0.5, len(own) - 0.5, LEFT + band * (place + 0.06), LEFT + band * (place + 0.94))
         places = {(round(across(at), 1), round(up(value), 1)) for at, value in enumerate(own) if value is not None}
-        drawn = "".join(f"M{x:g} {y:g}h0" for x, y in sorted(places))  # round ends of a line without length: a disc
         colour = "main" if place % 2 == 0 else "down"
         if known[system]:
             middle = median(known[system])
             y = up(middle)
-            marks.append(element("path", d=drawn, class_=f"whisker {colour}", stroke_opacity=0.55))
-            marks.append(element("line", x1=across.start, x2=across.end, y1=y, y2=y, class_="zero"))
+            marks += [
+                _points(sorted(places), colour),
+                element("line", x1=across.start, x2=across.end, y1=y, y2=y, class_="zero"),
+            ]
             most = f"at most {raw(max(known[system]))}, {count(len(known[system]), 'segment')}"
             words.append(f"{system}: median {raw(middle)}, {most}")
         else:
@@ -67,3 +69,12 @@ def spread_plot(key: str, values: Mapping[str, Sequence[float | None]], name: st
     return picture(
         key, BOTTOM + (28 if upright else 120), f"{name} of each segment by system", "; ".join(words), *marks
     )
+
+
+def _points(places: Sequence[tuple[float, float]], colour: str) -> Markup:
+    """Discs; many of them as one path, of lines without length that have round ends, which is a tenth as long."""
+    if len(places) > FEW:
+        path = "".join(f"M{x:g} {y:g}h0" for x, y in places)
+        return element("path", d=path, class_=f"whisker {colour}", stroke_opacity=0.55)
+    discs = (element("circle", cx=x, cy=y, r=2.6, class_=f"dot {colour}") for x, y in places)
+    return element("g", *discs, fill_opacity=0.55)

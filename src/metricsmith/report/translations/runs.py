@@ -9,7 +9,7 @@ from typing import Any
 
 from metricsmith.formats import MISSING, count, percent, points, single_line
 from metricsmith.mqm import SEVERITIES
-from metricsmith.report.blocks import Block, Figure, Paragraph, TextTable
+from metricsmith.report.blocks import Block, Box, Figure, Paragraph, TextTable
 from metricsmith.report.plots.spread import spread_plot
 from metricsmith.report.translations.record import SegmentScore, TranslationRecord
 from metricsmith.stats.aggregation.runs import RUN_AGGREGATES, Aggregate, mean
@@ -58,7 +58,8 @@ def run_blocks(record: TranslationRecord, *, page: bool) -> list[Block]:
     table = _runs_of(worst, record.number.width)
     if not page:
         return [Paragraph(said), Paragraph(f"{table.caption}:"), table]
-    return [Paragraph(said), Figure(spread_plot("spread", by_system, "highest less lowest run"), caption), table]
+    plot = Figure(spread_plot("spread", by_system, "highest less lowest run"), caption)
+    return [Box("pair", [Paragraph(said), plot]), table]
 
 
 def _runs_of(line: SegmentScore, width: float) -> TextTable:
@@ -73,6 +74,7 @@ def _runs_of(line: SegmentScore, width: float) -> TextTable:
     ]  # fmt: skip
     scores = [run for run in line.runs if run is not None]
     aggregates: dict[str, Aggregate] = {"mean-all": partial(mean, outliers=None), **RUN_AGGREGATES}
+    aggregates["rrwa"] = aggregates.pop("rrwa")  # last, as in the paper
     if min(scores) < 0 < max(scores):
         del aggregates["geo"]  # which numbers on both sides of zero do not have
     blank = ("",) * (1 + len(_COUNTED) * marked)
