@@ -45,7 +45,7 @@ def figures(row):
     return [cell.strip() for cell in cells.split("|")]
 
 
-@pytest.mark.parametrize("swap", ["pairs"])
+@pytest.mark.parametrize("swap", ["pairs", "scores"])
 def test_equally_good_metrics_are_separated_as_often_as_the_page_says(swap, tmp_path):
     found = shares_separated(tmp_path, swap)
     sys.stdout.write(f"{swap}: {found}\n")
@@ -53,7 +53,7 @@ def test_equally_good_metrics_are_separated_as_often_as_the_page_says(swap, tmp_
     # One-sided at .05 in the direction observed: .10 of equally good metrics; 3 standard errors of 600 and 200 tests.
     assert abs(found["spa"] - 0.10) < 3 * (0.09 / (3 * ROOTS)) ** 0.5
     assert abs(found["average"] - 0.10) < 3 * (0.09 / ROOTS) ** 0.5
-    assert found["acc-t"] > 0.14  # too eager: docs/meta_evaluation.md says why
+    assert (found["acc-t"] > 0.14) == (swap == "pairs")  # too eager: docs/meta_evaluation.md says why
 
 
 def test_the_best_metric_comes_first_in_nearly_all_roots(tmp_path):
