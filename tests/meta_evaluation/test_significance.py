@@ -311,3 +311,16 @@ def test_the_draws_of_a_floor_are_those_of_the_permutation_test():
 def test_an_unknown_grouping_is_refused():
     with pytest.raises(OptionError, match="unknown grouping 'segment'"):
         chance_floor(pearson, [[1, 2]], [[1, 2]], by="segment")
+
+
+def test_a_share_at_the_bound_decides_nothing():
+    class Fixed:
+        def __call__(self, metric, gold):
+            return 0.0
+
+        def exchanged(self, first, second, gold):
+            return lambda swap: np.where(np.arange(len(swap)) % 100 < 2, 1.0, -1.0)
+
+    settings = {"swap": "scores", "resamples": 500, "seed": 0, "deciding": 0.05}
+    cells = np.arange(12.0).reshape(3, 4)
+    assert better_draws(Fixed(), cells, cells, cells, **settings).draws.size == 500  # .02 is not below .02

@@ -285,7 +285,7 @@ def better_draws(
         by_pairs = own_way(measure, "pairs_exchanged", first, second, gold, resamples, seed)
     if by_pairs is not None:
         return by_pairs
-    stop = None if deciding is None else (0.4 * deciding, 10 * deciding)
+    stop = None if deciding is None else (deciding / 2.5, 10 * deciding)  # .4 * .05 is above .02
     if deciding is not None and hasattr(measure, "approximated"):
         near = perm_both_draws(
             measure, first, second, gold, resamples=resamples, seed=seed, stop=stop, approximately=True

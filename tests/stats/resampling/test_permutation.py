@@ -249,6 +249,19 @@ def test_a_test_ends_early_where_its_p_value_is_clear():
     assert undecided == drawn(one, other, None)
 
 
+@pytest.mark.parametrize("share", [0.02, 0.5])
+def test_a_test_does_not_end_at_its_bounds_themselves(share):
+    def exchange(*columns):
+        return lambda swap: np.where(np.arange(len(swap)) % 100 < 100 * share, 1.0, -1.0)
+
+    test = paired_permutation_test(
+        batch_pearson, np.arange(60.0), np.arange(60.0), np.arange(60.0), permutations=1000, alternative="greater",
+        exchange=exchange, stop=(0.02, 0.5),
+    )  # fmt: skip
+    assert (test.draws, test.observed) == (1000, 1)
+    assert test.p_value == (1000 * share + 1) / 1001
+
+
 # Rows of several numbers
 
 
