@@ -262,6 +262,14 @@ def test_a_test_does_not_end_at_its_bounds_themselves(share):
     assert test.p_value == (1000 * share + 1) / 1001
 
 
+@pytest.mark.parametrize("stop", [None, (0.02, 0.5)])
+def test_without_an_observed_difference_there_is_no_p_value_and_no_early_end(stop):
+    flat, rating = np.zeros(60), np.arange(60.0)
+    test = paired_permutation_test(batch_pearson, flat, rating, rating, permutations=250, batched=True, stop=stop)
+    assert np.isnan([test.observed, test.p_value]).all()
+    assert test.draws + test.undefined == 250
+
+
 # Rows of several numbers
 
 
