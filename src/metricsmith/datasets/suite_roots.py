@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from metricsmith.datasets.judged_runs import read_judges
+from metricsmith.datasets.labelled_scores import LongTable
 from metricsmith.datasets.long_tables import SUFFIX
 from metricsmith.datasets.mt_metrics_eval import EvalSet, read_eval_set
 from metricsmith.datasets.score_files import read_scores
@@ -225,11 +227,12 @@ class _PairReader:
         metrics = {one.name: one for one in self._metrics(systems, unwanted)}
         for path in added:
             self._sum(path)
-            for one in _judges(path, data, systems, each_run):
+        for table in read_judges(added, each_run=each_run) if added else ():
+            for one in _judges(table, data, systems):
                 if metrics.setdefault(one.name, one) is not one:
                     raise DataError(
-                        f"{path}: {data.language_pair} has a metric {one.name!r} already: rename it in the file's "
-                        f"column 'metric', or rename a file without one"
+                        f"{table.name}: {data.language_pair} has a metric {one.name!r} already: rename it in the "
+                        f"file's column 'metric', or rename a file without one"
                     )
                 self._note_gaps(one, gold)
         if not metrics:
@@ -329,7 +332,7 @@ class _PairReader:
             try:
                 for level, path in files.paths.items():
                     by_system = self._scores(path, 1 if level == "sys" else len(self.data), gaps=False)
-                    require_systems(path, by_system, needed)
+                    require_systems(str(path), by_system, needed)
                     scores[level] = np.array([by_system[system] for system in systems])
             except DataError as problem:
                 self._broken(name, str(problem))
@@ -350,8 +353,8 @@ class _PairReader:
             self.left_out.append(("segment", judge.name, why))
 
 
-def _judges(path: Path, data: EvalSet, systems: Sequence[str], each_run: bool) -> Iterator[MetricScores]:
-    for name, values in judge_scores(path, data, systems, each_run=each_run).items():
+def _judges(table: LongTable, data: EvalSet, systems: Sequence[str]) -> Iterator[MetricScores]:
+    for name, values in judge_scores(table, data, systems).items():
         whole = values[:, ~np.isnan(values).any(axis=0)]
         means = np.array([[math.fsum(row) / row.size] for row in whole]) if whole.size else None
         yield MetricScores(name, name, False, values, means, added=True)
