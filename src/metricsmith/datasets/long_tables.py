@@ -24,7 +24,8 @@ from metricsmith.mqm import MQMWeights
 from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
-    "JUDGED", "RUNS", "check_metrics", "judge_name", "read_gold", "read_metrics", "table_metrics", "with_documents",
+    "JUDGED", "RUNS", "check_metrics", "judge_name", "read_gold", "score_file_metrics", "table_metrics",
+    "with_documents",
 ]  # fmt: skip
 
 SUFFIX = ".seg.score"
@@ -50,33 +51,8 @@ BY_JUDGE = {JUDGED, "score", "half_width", "kept"}  # columns that `metricsmith 
 NO_SCORE = {*BY_JUDGE, "delta"}
 
 
-def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] = ()) -> LongTable:
-    """Read the scores of metrics from a table, a score file or a folder of score files.
-
-    Parameters
-    ----------
-    path : Path
-        A table with columns of systems, segments (`ROLES`) and numbers; a ``.seg.score`` file; or a folder of these.
-    names : sequence of str
-        Which metrics; by default all. In a table these are the columns of numbers that are no labels. Of a judge's own
-        file it is ``raw``, which then has the name in its column ``metric``, or that of the file where there is none.
-    but : collection of str
-        Columns that are no metrics.
-
-    Raises
-    ------
-    DataError
-        If something cannot be read, a label is blank, a metric's cell is text, or there is no metric.
-    OptionError
-        If there is no metric of a name.
-    """
-    if path.is_dir() or path.name.endswith(".score"):
-        return _from_score_files(path, names)
-    return table_metrics(open_source(path), names, but=but)
-
-
 def table_metrics(raw: RawTable, names: Sequence[str] = (), *, but: Collection[str] = ()) -> LongTable:
-    """Scores of metrics out of a table that was read; the other arguments and errors are those of `read_metrics`."""
+    """Scores of metrics out of a table; the other arguments and errors are those of `read_metrics`."""
     allowed = [name for name in raw.columns if name.casefold() not in NO_METRIC and name not in but]
     check_metrics(names, allowed, raw.name)
     found = list(names) or [name for name in allowed if mostly(cell_number, raw.columns[name])]
@@ -131,7 +107,7 @@ def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None 
     if kind in ("a rating file", "ESA ratings"):
         return read_span_ratings(path, weights=weights)
     if kind == "a score file":
-        scored = _from_score_files(path, ())
+        scored = score_file_metrics(path)
         return replace(scored, columns={gold_name(path): next(iter(scored.columns.values()))})
     raw = open_source(path)
     column = _label(raw, "rating", GOLD) if target is None else raw.require(target, "target=... (--target)")
@@ -206,7 +182,8 @@ def _from_mqm(path: Path, weights: MQMWeights | None) -> LongTable:
     )  # fmt: skip
 
 
-def _from_score_files(path: Path, names: Sequence[str]) -> LongTable:
+def score_file_metrics(path: Path, names: Sequence[str] = ()) -> LongTable:
+    """Scores of metrics out of a score file or a folder of these; names and errors are those of `read_metrics`."""
     files = _score_files(path, names)
     scores: dict[str, dict[str, FloatArray]] = {}
     digest = hashlib.sha256()

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from metricsmith.datasets.judged_runs import read_judges
 from metricsmith.datasets.labelled_scores import LongTable
 from metricsmith.datasets.long_tables import SUFFIX
+from metricsmith.datasets.metric_files import read_metrics
 from metricsmith.datasets.mt_metrics_eval import EvalSet, read_eval_set
 from metricsmith.datasets.score_files import read_scores
 from metricsmith.datasets.sources import read_bytes
@@ -224,11 +224,11 @@ class _PairReader:
         if (path := data.human_file(self.rules.gold, "sys")).exists():
             by_system = self._scores(path, 1)
             means = np.array([by_system.get(system, np.full(1, math.nan)) for system in systems])
-        metrics = {one.name: one for one in self._metrics(systems, unwanted)}
+        metrics = {one.name: one for one in self._metrics(systems, unwanted, turned)}
         for path in added:
             self._sum(path)
-        for table in read_judges(added, each_run=each_run) if added else ():
-            for one in _judges(table, data, systems):
+        for table in read_metrics(added, each_run=each_run) if added else ():
+            for one in _judges(table, data, systems, turned):
                 if metrics.setdefault(one.name, one) is not one:
                     raise DataError(
                         f"{table.name}: {data.language_pair} has a metric {one.name!r} already: rename it in the "
@@ -247,9 +247,7 @@ class _PairReader:
             documents=tuple(document for _, document in data.documents),
             segments=gold,
             system_scores=means,
-            metrics={
-                name: _turned(one) if {name, one.base} & {*turned} else one for name, one in sorted(metrics.items())
-            },
+            metrics=dict(sorted(metrics.items())),
             left_out=tuple(self.left_out),
             checksums=self.checksums,
         )
@@ -322,18 +320,21 @@ class _PairReader:
                 del found[name]
         return {name: one for name, files in found.items() for one in files.values()}
 
-    def _metrics(self, systems: Sequence[str], unwanted: Mapping[str, str]) -> Iterator[MetricScores]:
+    def _metrics(
+        self, systems: Sequence[str], unwanted: Mapping[str, str], turned: Collection[str]
+    ) -> Iterator[MetricScores]:
         for name, files in self.files.items():
             if name in unwanted:
                 self.left_out.append(("metric", name, unwanted[name]))
                 continue
             needed = [system for system in self.data.outputs if system not in files.used]
             scores: dict[str, FloatArray] = {}
+            sign = -1 if {name, files.base} & {*turned} else 1
             try:
                 for level, path in files.paths.items():
                     by_system = self._scores(path, 1 if level == "sys" else len(self.data), gaps=False)
                     require_systems(str(path), by_system, needed)
-                    scores[level] = np.array([by_system[system] for system in systems])
+                    scores[level] = sign * np.array([by_system[system] for system in systems])
             except DataError as problem:
                 self._broken(name, str(problem))
                 continue
@@ -353,16 +354,12 @@ class _PairReader:
             self.left_out.append(("segment", judge.name, why))
 
 
-def _judges(table: LongTable, data: EvalSet, systems: Sequence[str]) -> Iterator[MetricScores]:
-    for name, values in judge_scores(table, data, systems).items():
+def _judges(table: LongTable, data: EvalSet, systems: Sequence[str], turned: Collection[str]) -> Iterator[MetricScores]:
+    for name, given in judge_scores(table, data, systems).items():
+        values = -given if name in turned else given
         whole = values[:, ~np.isnan(values).any(axis=0)]
         means = np.array([[math.fsum(row) / row.size] for row in whole]) if whole.size else None
         yield MetricScores(name, name, False, values, means, added=True)
-
-
-def _turned(metric: MetricScores) -> MetricScores:
-    segments, systems = (None if side is None else -side for side in (metric.segments, metric.systems))
-    return replace(metric, segments=segments, systems=systems)
 
 
 def _folder(root: Path, suite: Suite) -> Path:

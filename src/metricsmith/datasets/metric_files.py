@@ -1,4 +1,4 @@
-"""Segments as `metricsmith mqm` judged them -> long tables of a judge's score, its runs and what combines them."""
+"""Files with the scores of metrics -> long tables; of a judge's own file its runs and the errors it marked, too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from metricsmith.datasets.cells import cell_number, cell_text, value_or
 from metricsmith.datasets.labelled_scores import LongTable
-from metricsmith.datasets.long_tables import JUDGED, RUNS, judge_name, read_metrics, table_metrics
+from metricsmith.datasets.long_tables import JUDGED, RUNS, judge_name, score_file_metrics, table_metrics
 from metricsmith.datasets.sources import RawTable, open_source
 from metricsmith.errors import DataError, OptionError
 from metricsmith.formats import excerpt
@@ -22,20 +22,24 @@ from metricsmith.records import ErrorSpan
 from metricsmith.stats.aggregation.runs import RUN_AGGREGATES
 from metricsmith.stats.correlation import FloatArray
 
-__all__ = ["read_judges", "told_apart"]
+__all__ = ["read_metrics", "told_apart"]
 
 
-def read_judges(
+def read_metrics(
     paths: Sequence[Path], names: Sequence[str] = (), *, but: Collection[str] = (), each_run: bool = False
 ) -> list[LongTable]:
-    """Read the scores of metrics as `read_metrics` does, and what more ``segments.jsonl`` of `metricsmith mqm` says.
+    """Read the scores of metrics from tables, score files or folders of score files.
 
     Parameters
     ----------
     paths : sequence of path
-        Files of all kinds.
-    names, but
-        As for `read_metrics`; of several files, or with runs, all metrics are read.
+        A table has columns of systems, segments (`ROLES`) and numbers; a score file ends in ``.seg.score``.
+    names : sequence of str
+        Which metrics; by default, or of several files, or with runs, all. In a table these are the columns of numbers
+        that are no labels. Of a judge's own file it is ``raw``, which then has the name in its column ``metric``, or
+        that of the file where there is none.
+    but : collection of str
+        Columns that are no metrics.
     each_run : bool
         Whether each run of a judge is a metric too, ``NAME-run-1`` and so on, and what combines them after the paper's
         outlier rule (`TWO_SIGMA`): ``NAME-rrwa``, ``NAME-mean``, ``NAME-max`` and ``NAME-geo``. Of a judge with one run
@@ -44,14 +48,15 @@ def read_judges(
     Returns
     -------
     list of LongTable
-        By file. A judge's own score comes first, under its name in the column ``metric`` or else that of the file. NaN
-        for a run that failed or was not needed; a segment without a score of the judge (which had too few runs) has its
-        runs, and nothing that combines them. `LongTable.spans` are the errors that the judge marked, if it marks any.
+        By file; of ``segments.jsonl`` of `metricsmith mqm` the judge's own score comes first. NaN for a run that failed
+        or was not needed; a segment without a score of the judge (which had too few runs) has its runs, and nothing
+        that combines them. `LongTable.spans` are the errors that the judge marked, if it marks any.
 
     Raises
     ------
     DataError
-        As `read_metrics`; also if a run is no number, or errors have another form.
+        If something cannot be read, a label is blank, a metric's cell or a run is text, errors have another form, or
+        there is no metric.
     OptionError
         If a file has no metric of a name, or `each_run` is given and no file has runs.
     """
@@ -59,7 +64,7 @@ def read_judges(
     tables, repeated = [], False
     for path in paths:
         if path.is_dir() or path.name.endswith(".score"):
-            tables.append(read_metrics(path, wanted))
+            tables.append(score_file_metrics(path, wanted))
             continue
         raw = open_source(path)
         table = table_metrics(raw, wanted, but=but)
@@ -103,15 +108,10 @@ def _with_errors(table: LongTable, raw: RawTable) -> LongTable:
 
 
 def _errors(cell: Any, place: str) -> tuple[ErrorSpan, ...]:
-    known = {field.name for field in fields(ErrorSpan)}
+    names = [field.name for field in fields(ErrorSpan)]
     try:
-        return tuple(
-            ErrorSpan(
-                **{name: value for name, value in error.items() if name in known}
-                | {"severity": severity_name(error["severity"])}
-            )
-            for error in cell
-        )
+        given = [{name: error[name] for name in names if name in error} for error in cell]
+        return tuple(ErrorSpan(**one | {"severity": severity_name(one["severity"])}) for one in given)
     except (AttributeError, TypeError, KeyError, DataError) as problem:
         raise DataError(
             f"{place}: errors are a list of objects with severity, start, end, text and side, seen "

@@ -8,9 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from metricsmith.datasets.judged_runs import read_judges
 from metricsmith.datasets.labelled_scores import BY_DOCUMENT
-from metricsmith.datasets.long_tables import read_metrics
+from metricsmith.datasets.metric_files import read_metrics
 from metricsmith.errors import DataError, OptionError
 
 PAPER = (-50, -11, -6, -6, -11, -6, -6, -55, -6, -11)  # GEMBA-MQM V2, Table 1
@@ -30,7 +29,7 @@ def write(folder, *lines):
 
 
 def judged(path, **options):
-    (table,) = read_judges([path], **options)
+    (table,) = read_metrics([path], **options)
     return table
 
 
@@ -81,7 +80,7 @@ def test_a_file_without_a_name_gives_the_judge_its_own(tmp_path):
 
 
 def test_numbers_that_a_judge_writes_beside_its_score_are_no_metrics(tmp_path):
-    assert list(read_metrics(write(tmp_path, line())).columns) == ["mine"]
+    assert list(judged(write(tmp_path, line())).columns) == ["mine"]
 
 
 @pytest.mark.parametrize("cell", ["-5", ["low"], [-1, [2]], [float("inf")], -5])
