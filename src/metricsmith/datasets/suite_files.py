@@ -1,8 +1,4 @@
-"""The name of a suite, or a TOML file that describes one -> a `Suite`.
-
-A file holds ``name``, ``test_set``, the rules on systems for all pairs, ``[pairs.PAIR]`` with what differs, and a
-``[[measures]]`` for each column by language pair, or over all where it is ``pooled``.
-"""
+"""The name of a suite, or a TOML file that describes one -> a `Suite`."""
 
 from __future__ import annotations
 

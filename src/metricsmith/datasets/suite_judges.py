@@ -13,7 +13,7 @@ __all__ = ["judge_scores", "require_systems"]
 
 
 def judge_scores(table: LongTable, data: EvalSet, systems: Sequence[str]) -> dict[str, FloatArray]:
-    """Lay the scores of one or more judges beside a test set.
+    """Lay the scores of judges beside a test set: by metric a matrix, shape (k, n), NaN where it has no score.
 
     Parameters
     ----------
@@ -23,11 +23,6 @@ def judge_scores(table: LongTable, data: EvalSet, systems: Sequence[str]) -> dic
     data : EvalSet
     systems : sequence of str, length k
         Those that count, all of which must be there. Other outputs may be.
-
-    Returns
-    -------
-    dict of str to float array, shape (k, n)
-        By metric; NaN where it has no score.
 
     Raises
     ------

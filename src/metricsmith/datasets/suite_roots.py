@@ -198,7 +198,7 @@ class _PairReader:
         nothing: tuple[str, ...] = ()  # texts have been checked, and would fill the memory
         names, references = dict.fromkeys(data.outputs, nothing), dict.fromkeys(data.references, nothing)
         self.data = replace(data, outputs=names, references=references)
-        self.left_out: list[tuple[str, str, str]] = []
+        self.left_out: dict[tuple[str, str, str], None] = {}
         self.checksums: dict[str, str] = {}
         for path in (
             folder / "sources" / f"{pair}.txt",
@@ -221,6 +221,7 @@ class _PairReader:
         data, people, means = self.data, self._gold(), None
         systems = self._systems(people, without)
         gold = np.array([people[system] for system in systems])
+        rated = ~np.isnan(gold)
         if (path := data.human_file(self.rules.gold, "sys")).exists():
             by_system = self._scores(path, 1)
             means = np.array([by_system.get(system, np.full(1, math.nan)) for system in systems])
@@ -234,7 +235,9 @@ class _PairReader:
                         f"{table.name}: {data.language_pair} has a metric {one.name!r} already: rename it in the "
                         f"file's column 'metric', or rename a file without one"
                     )
-                self._note_gaps(one, gold)
+                if gaps := 0 if one.segments is None else int((rated & np.isnan(one.segments)).sum()):
+                    why = f"no score for {gaps} of {rated.sum()} rated outputs"
+                    self.left_out["segment", one.name, f"{why}, where then no metric is measured by segment"] = None
         if not metrics:
             raise DataError(
                 f"{data.folder / 'metric-scores' / data.language_pair}: {data.language_pair} is left with no metric; "
@@ -284,7 +287,7 @@ class _PairReader:
             "on request": without,
         }
         dropped = {name: why for why, names in reasons.items() for name in names if name in self.data.outputs}
-        self.left_out += [("system", name, why) for name, why in sorted(dropped.items())]
+        self.left_out |= dict.fromkeys(("system", name, why) for name, why in sorted(dropped.items()))
         systems = tuple(name for name in rated if name not in dropped)
         if len(systems) < 2:
             raise DataError(
@@ -309,10 +312,8 @@ class _PairReader:
             elif {*used} <= {self.rules.reference}:
                 files = found.setdefault(base if used else base + NO_REFERENCE, {})
                 files.setdefault(stem, _Files(base, used, {})).paths[level] = path
-            elif (
-                entry := ("metric", stem, f"used {', '.join(used)}, not {self.rules.reference}")
-            ) not in self.left_out:
-                self.left_out.append(entry)
+            else:
+                self.left_out["metric", stem, f"used {', '.join(used)}, not {self.rules.reference}"] = None
         for name, files in list(found.items()):
             if len(files) > 1:
                 paths = [next(iter(one.paths.values())) for one in files.values()]
@@ -325,7 +326,7 @@ class _PairReader:
     ) -> Iterator[MetricScores]:
         for name, files in self.files.items():
             if name in unwanted:
-                self.left_out.append(("metric", name, unwanted[name]))
+                self.left_out["metric", name, unwanted[name]] = None
                 continue
             needed = [system for system in self.data.outputs if system not in files.used]
             scores: dict[str, FloatArray] = {}
@@ -344,14 +345,7 @@ class _PairReader:
         """Raise an error about a metric's files, or leave the metric out."""
         if not self.skip_broken:
             raise DataError(f"{problem}; or leave such metrics out with skip_broken=True (--skip-broken)")
-        self.left_out.append(("metric", name, problem))
-
-    def _note_gaps(self, judge: MetricScores, gold: FloatArray) -> None:
-        rated = ~np.isnan(gold)
-        gaps = 0 if judge.segments is None else int((rated & np.isnan(judge.segments)).sum())
-        if gaps:
-            why = f"no score for {gaps} of {rated.sum()} rated outputs, where then no metric is measured by segment"
-            self.left_out.append(("segment", judge.name, why))
+        self.left_out["metric", name, problem] = None
 
 
 def _judges(table: LongTable, data: EvalSet, systems: Sequence[str], turned: Collection[str]) -> Iterator[MetricScores]:
