@@ -22,7 +22,7 @@ from metricsmith.records import ErrorSpan
 from metricsmith.stats.aggregation.runs import RUN_AGGREGATES
 from metricsmith.stats.correlation import FloatArray
 
-__all__ = ["read_metrics", "told_apart"]
+__all__ = ["read_metrics", "named_apart"]
 
 
 def read_metrics(
@@ -119,7 +119,7 @@ def _errors(cell: Any, place: str) -> tuple[ErrorSpan, ...]:
         ) from problem
 
 
-def told_apart(tables: Sequence[LongTable]) -> list[LongTable]:
+def named_apart(tables: Sequence[LongTable]) -> list[LongTable]:
     """The tables, with the name of its folder before each metric of a file that has a name of another one.
 
     Raises

@@ -65,9 +65,10 @@ def read_span_ratings(source: str | os.PathLike[str], *, weights: MQMWeights | N
     Returns
     -------
     LongTable
-        One row by rating, in the order of the file (of a rating file by system), and one column: NAME of a rating file, ``esa`` of an ESA table. NaN
-        is missing. `LongTable.spans` are the marked errors, None where nobody rated. Segments are numbers in the whole
-        test set and, if documents are known, ``document:number`` counted in the document; alone they are positions.
+        One row by rating, in the order of the file (a rating file's system by system), and one column: NAME of a rating
+        file, ``esa`` of an ESA table. NaN is missing. `LongTable.spans` are the marked errors, None where nobody rated.
+        Segments are numbers in the whole test set and, if documents are known, ``document:number`` counted in the
+        document; alone they are positions.
 
     Raises
     ------
