@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from metricsmith.datasets.score_files import pivot
-from metricsmith.errors import DataError
+from metricsmith.errors import DataError, nearest
 from metricsmith.records import ErrorSpan
 from metricsmith.stats.correlation import FloatArray
 
+if TYPE_CHECKING:
+    from metricsmith.datasets.mt_metrics_eval import EvalSet
+
 __all__ = [
-    "BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "LongTable", "MatchedSide", "match_segments", "repeated_place",
+    "BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "LongTable", "MatchedSide", "match_segments", "match_test_set",
+    "repeated_place",
 ]  # fmt: skip
 
 BY_DOCUMENT, BY_SEGMENT, BY_POSITION = "document and segment", "segment", "position"
@@ -113,6 +118,63 @@ def match_segments(scored: Sequence[LongTable], rated: LongTable) -> tuple[list[
         MatchedSide(rated, names),
         list(dict.fromkeys(f"segments were matched by {how}" for *_, how in matched)),
     )
+
+
+def match_test_set(table: LongTable, data: EvalSet) -> MatchedSide:
+    """A table of scores with the names of segments of `EvalSet.segments`.
+
+    The table's segments are these (document and number in it, from 1), numbers from 1 in the whole set, or, of a score
+    file, all of them in order.
+
+    Raises
+    ------
+    DataError
+        If the table names a system or segment that the test set does not have, its labels fit in two ways, or it has
+        two rows of one output.
+    """
+    for place, system in zip(table.places, table.systems, strict=True):
+        if system not in data.outputs:
+            raise DataError(
+                f"{place}: no output of a system {system!r}{nearest(system, data.outputs)} in {data.language_pair}; "
+                f"there are {', '.join(data.outputs)[:200]}: name systems as the test set does"
+            )
+    side = MatchedSide(table, _in_test_set(table, data))
+    side.check_single(data.outputs)
+    return side
+
+
+def _in_test_set(table: LongTable, data: EvalSet) -> tuple[str, ...]:
+    """The segment of each row, by the one way of labelling that fits all rows and their documents."""
+    in_document = {name: name for name in data.segments}
+    in_all = {str(place): name for place, name in enumerate(data.segments, 1)}
+    document_of = {name: document for name, (_, document) in zip(data.segments, data.documents, strict=True)}
+    if BY_POSITION in table.segments and (length := len({*table.segments[BY_POSITION]})) != len(data):
+        raise DataError(f"{table.name}: each system has {length} scores, {len(data)} are needed: one for each segment")
+    found: list[tuple[str, ...]] = []
+    wrong: list[tuple[int, str]] = []
+    ways = ((BY_DOCUMENT, in_document), (BY_SEGMENT, in_document), (BY_SEGMENT, in_all), (BY_POSITION, in_all))
+    for kind, known in ways:
+        labels = table.segments.get(kind, ())
+        misfits = [
+            row
+            for row, (label, document) in enumerate(zip(labels, table.documents, strict=False))
+            if label not in known or (document and document_of[known[label]] != document)
+        ]
+        if misfits:
+            wrong.append((len(misfits), f"{table.places[misfits[0]]}: the segment {labels[misfits[0]]!r}"))
+        elif labels:
+            found.append(tuple(known[label] for label in labels))
+    if not found:
+        raise DataError(
+            f"{min(wrong)[1]} is not in the {len(data)} segments of {data.language_pair}; segments are labelled by "
+            f"document and number in it ({data.segments[0]} ...), or by number in the whole set from 1: label them so"
+        )
+    if any(names != found[0] for names in found):
+        raise DataError(
+            f"{table.name}: the numbers of segments fit when counted in each document, and in the whole set; give "
+            f"more documents, or labels such as {data.segments[0]}"
+        )
+    return found[0]
 
 
 def _match(scored: LongTable, rated: LongTable) -> tuple[tuple[str, ...], tuple[str, ...], str]:

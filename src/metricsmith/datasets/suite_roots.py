@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from metricsmith.datasets.labelled_scores import LongTable
+from metricsmith.datasets.labelled_scores import LongTable, match_test_set
 from metricsmith.datasets.long_tables import SUFFIX
 from metricsmith.datasets.metric_files import read_metrics
 from metricsmith.datasets.mt_metrics_eval import EvalSet, read_eval_set
 from metricsmith.datasets.score_files import read_scores
 from metricsmith.datasets.sources import read_bytes
-from metricsmith.datasets.suite_judges import judge_scores, require_systems
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.suites import PairRules, Suite
 from metricsmith.stats.correlation import FloatArray
@@ -334,7 +333,7 @@ class _PairReader:
             try:
                 for level, path in files.paths.items():
                     by_system = self._scores(path, 1 if level == "sys" else len(self.data), gaps=False)
-                    require_systems(str(path), by_system, needed)
+                    _require_systems(str(path), by_system, needed)
                     scores[level] = sign * np.array([by_system[system] for system in systems])
             except DataError as problem:
                 self._broken(name, str(problem))
@@ -349,11 +348,23 @@ class _PairReader:
 
 
 def _judges(table: LongTable, data: EvalSet, systems: Sequence[str], turned: Collection[str]) -> Iterator[MetricScores]:
-    for name, given in judge_scores(table, data, systems).items():
-        values = -given if name in turned else given
+    side = match_test_set(table, data)
+    _require_systems(table.name, table.systems, systems)
+    for name, column in table.columns.items():
+        values = side.pivot(-column if name in turned else column, systems, data.segments)
         whole = values[:, ~np.isnan(values).any(axis=0)]
         means = np.array([[math.fsum(row) / row.size] for row in whole]) if whole.size else None
         yield MetricScores(name, name, False, values, means, added=True)
+
+
+def _require_systems(what: str, there: Collection[str], systems: Sequence[str]) -> None:
+    """Refuse, with a `DataError`, scores that lack one of these systems."""
+    missing = [system for system in systems if system not in there]
+    if missing:
+        raise DataError(
+            f"{what}: no scores of {len(missing)} of the {len(systems)} systems needed, the first is {missing[0]!r}: "
+            f"score these too"
+        )
 
 
 def _folder(root: Path, suite: Suite) -> Path:
