@@ -14,7 +14,7 @@ import numpy as np
 from metricsmith.datasets.labelled_scores import LongTable, match_test_set
 from metricsmith.datasets.long_tables import SUFFIX
 from metricsmith.datasets.metric_files import read_metrics
-from metricsmith.datasets.mt_metrics_eval import EvalSet, read_eval_set
+from metricsmith.datasets.mt_metrics_eval import read_eval_set
 from metricsmith.datasets.score_files import read_scores
 from metricsmith.datasets.sources import read_bytes
 from metricsmith.errors import DataError, OptionError, nearest
@@ -228,13 +228,13 @@ class _PairReader:
         for path in added:
             self._sum(path)
         for table in read_metrics(added, each_run=each_run) if added else ():
-            for one in _judges(table, data, systems, turned):
+            for one, values in self._judges(table, systems, turned):
                 if metrics.setdefault(one.name, one) is not one:
                     raise DataError(
                         f"{table.name}: {data.language_pair} has a metric {one.name!r} already: rename it in the "
                         f"file's column 'metric', or rename a file without one"
                     )
-                if gaps := 0 if one.segments is None else int((rated & np.isnan(one.segments)).sum()):
+                if gaps := int((rated & np.isnan(values)).sum()):
                     why = f"no score for {gaps} of {rated.sum()} rated outputs"
                     self.left_out["segment", one.name, f"{why}, where then no metric is measured by segment"] = None
         if not metrics:
@@ -340,21 +340,23 @@ class _PairReader:
                 continue
             yield MetricScores(name, files.base, not files.used, scores.get("seg"), scores.get("sys"))
 
+    def _judges(
+        self, table: LongTable, systems: Sequence[str], turned: Collection[str]
+    ) -> Iterator[tuple[MetricScores, FloatArray]]:
+        """Judges of one's own, and their scores by segment."""
+        side = match_test_set(table, self.data)
+        _require_systems(table.name, table.systems, systems)
+        for name, column in table.columns.items():
+            values = side.pivot(-column if name in turned else column, systems, self.data.segments)
+            whole = values[:, ~np.isnan(values).any(axis=0)]
+            means = np.array([[math.fsum(row) / row.size] for row in whole]) if whole.size else None
+            yield MetricScores(name, name, False, values, means, added=True), values
+
     def _broken(self, name: str, problem: str) -> None:
         """Raise an error about a metric's files, or leave the metric out."""
         if not self.skip_broken:
             raise DataError(f"{problem}; or leave such metrics out with skip_broken=True (--skip-broken)")
         self.left_out["metric", name, problem] = None
-
-
-def _judges(table: LongTable, data: EvalSet, systems: Sequence[str], turned: Collection[str]) -> Iterator[MetricScores]:
-    side = match_test_set(table, data)
-    _require_systems(table.name, table.systems, systems)
-    for name, column in table.columns.items():
-        values = side.pivot(-column if name in turned else column, systems, data.segments)
-        whole = values[:, ~np.isnan(values).any(axis=0)]
-        means = np.array([[math.fsum(row) / row.size] for row in whole]) if whole.size else None
-        yield MetricScores(name, name, False, values, means, added=True)
 
 
 def _require_systems(what: str, there: Collection[str], systems: Sequence[str]) -> None:
