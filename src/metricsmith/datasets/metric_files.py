@@ -22,7 +22,7 @@ from metricsmith.records import ErrorSpan
 from metricsmith.stats.aggregation.runs import RUN_AGGREGATES
 from metricsmith.stats.correlation import FloatArray
 
-__all__ = ["read_metrics", "named_apart"]
+__all__ = ["read_metrics", "distinct_metrics"]
 
 
 def read_metrics(
@@ -119,7 +119,7 @@ def _errors(cell: Any, place: str) -> tuple[ErrorSpan, ...]:
         ) from problem
 
 
-def named_apart(tables: Sequence[LongTable]) -> list[LongTable]:
+def distinct_metrics(tables: Sequence[LongTable]) -> list[LongTable]:
     """The tables, with the name of its folder before each metric of a file that has a name of another one.
 
     Raises

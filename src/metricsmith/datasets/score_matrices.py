@@ -12,7 +12,7 @@ import numpy as np
 
 from metricsmith.datasets.labelled_scores import MatchedSide, match_segments, repeated_place
 from metricsmith.datasets.long_tables import check_metrics, read_gold, with_documents
-from metricsmith.datasets.metric_files import named_apart, read_metrics
+from metricsmith.datasets.metric_files import distinct_metrics, read_metrics
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.evaluation import mean_rating
 from metricsmith.meta_evaluation.marked import COUNTED, MarkedRows
@@ -121,7 +121,7 @@ def read_score_matrices(
     (rating,) = rated_table.columns
     same = os.path.realpath(scores) == os.path.realpath(gold)
     but = (rating,) if same else ()
-    files = named_apart(read_metrics([Path(scores), *map(Path, added)], metrics, but=but, each_run=each_run))
+    files = distinct_metrics(read_metrics([Path(scores), *map(Path, added)], metrics, but=but, each_run=each_run))
     if documents is not None:
         rated_table, *files = with_documents(Path(documents), rated_table, *files)
     values = {name: numbers for file in files for name, numbers in file.columns.items()}
