@@ -115,6 +115,7 @@ def test_one_judge_alone_has_its_marks_and_no_test(run, judges):
         (("scores.csv", "--each-run"), "is for a judge's own file.*segments.jsonl"),
         (("first", "--add", "second", "--metric", "mqm"), "no metric 'mqm'.*first-mqm, second-mqm"),
         (("first", "--add", "none.jsonl"), "none.jsonl"),
+        (("first", "--add", "en-de=none.jsonl"), "--add en-de=none.jsonl: a language pair has a meaning with --suite"),
     ],
 )
 def test_wrong_files_and_names_are_refused(run, judges, tmp_path, arguments, message):

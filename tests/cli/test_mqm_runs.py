@@ -9,7 +9,7 @@ import re
 import pytest
 
 from loopback import serve
-from metricsmith.datasets.judged_runs import judged_metrics
+from metricsmith.datasets.metric_files import read_metrics
 
 LANGUAGES = ("--source-lang", "English", "--target-lang", "German")
 WORDS = ("Eins", "zwei", "drei", "vier")
@@ -81,7 +81,7 @@ def test_the_page_has_the_table_with_what_combines_the_runs(judged, name):
 
 
 def test_meta_evaluation_has_the_same_numbers(judged):
-    columns = judged_metrics(judged / "segments.jsonl", each_run=True).columns
+    columns = read_metrics([judged / "segments.jsonl"], each_run=True)[0].columns
     assert [columns[f"mqm-run-{run}"][0] for run in range(1, 11)] == SCORES
     found = {name: round(float(columns[f"mqm-{name}"][0]), 4) for name in ("rrwa", "mean", "max", "geo")}
     assert found == {"rrwa": -8.4961, "mean": -12.5556, "max": -6, "geo": -9.2942}

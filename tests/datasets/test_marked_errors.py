@@ -6,8 +6,6 @@ import json
 
 import pytest
 
-from metricsmith.datasets.judged_runs import join_tables, read_judges
-from metricsmith.datasets.long_tables import BY_DOCUMENT
 from metricsmith.datasets.score_matrices import read_score_matrices
 from metricsmith.errors import DataError
 from mqm_files import CLEAN, OLD, tsv
@@ -102,10 +100,6 @@ def test_systems_that_a_file_lacks_are_left_out_and_gaps_stay_gaps(tmp_path, gol
     read = read_score_matrices(mine, gold, added=[tmp_path / "other.jsonl"])
     assert "systems left out, without scores in each file: C" in read.notes
     assert read.systems == ("A", "B")
-    joined = join_tables(read_judges(mine, [tmp_path / "other.jsonl"]))
-    assert sorted(zip(joined.systems, joined.segments[BY_DOCUMENT], strict=True)) == [
-        (system, f"zoo:{number}") for system in "AB" for number in (1, 2)
-    ]
     assert read.metrics["mine"].tolist() == [[-1, 0], [0, 0]]
     assert str(read.metrics["other"].tolist()) == "[[nan, 0.0], [0.0, 0.0]]"
 
@@ -117,7 +111,24 @@ def test_two_rows_of_an_output_in_an_added_file_are_refused(tmp_path, gold):
         read_score_matrices(mine, gold, added=[other])
 
 
-def test_files_that_label_segments_differently_are_refused(tmp_path, gold):
-    (tmp_path / "x.seg.score").write_text("A 1\nA 2\nB 1\nB 2\n", "utf-8")
-    with pytest.raises(DataError, match="label segments differently"):
-        read_score_matrices(judge(tmp_path, "mine", {}), gold, added=[tmp_path / "x.seg.score"])
+def test_files_that_label_segments_differently_are_each_laid_beside_gold(tmp_path, gold):
+    (tmp_path / "x.seg.score").write_text("A 1\nA 2\nB 3\nB 4\n", "utf-8")
+    numbers = "".join(f"{s},{n},{v}\n" for s, n, v in (("B", 2, 8), ("B", 1, 7), ("A", 2, 6), ("A", 1, 5), ("A", 3, 0)))
+    (tmp_path / "y.csv").write_text("system,segment,y\n" + numbers, "utf-8")
+    mine = judge(tmp_path, "mine", {("B", 1): [error(0, 3, "Der")]})
+    read = read_score_matrices(mine, gold, added=[tmp_path / "x.seg.score", tmp_path / "y.csv"])
+    assert read.segments == ("zoo:1", "zoo:2")
+    assert {name: values.tolist() for name, values in read.metrics.items()} == {
+        "mine": [[0, 0], [-1, 0]], "x": [[1, 2], [3, 4]], "y": [[5, 6], [7, 8]],
+    }  # fmt: skip
+    assert [note for note in read.notes if "matched" in note] == [
+        "segments were matched by document and segment", "segments were matched by position",
+        "segments were matched by segment",
+    ]  # fmt: skip
+    assert "segments left out, without ratings: 1" in read.notes
+
+
+def test_each_file_must_have_segments_in_common_with_gold(tmp_path, gold):
+    (tmp_path / "y.csv").write_text("system,segment,y\nA,x1,0\nB,x1,1\n", "utf-8")
+    with pytest.raises(DataError, match=r"y\.csv and .*gold\.tsv have no segment in common"):
+        read_score_matrices(judge(tmp_path, "mine", {}), gold, added=[tmp_path / "y.csv"])

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricsmith.datasets.long_tables import BY_DOCUMENT, BY_POSITION, BY_SEGMENT, read_gold
+from metricsmith.datasets.labelled_scores import BY_DOCUMENT, BY_POSITION, BY_SEGMENT
+from metricsmith.datasets.long_tables import read_gold
 from metricsmith.datasets.score_files import gold_name
 from metricsmith.datasets.score_matrices import read_score_matrices
 from metricsmith.datasets.span_ratings import read_span_ratings
@@ -84,18 +85,18 @@ def test_names_of_gold_files_run_from_the_first_dot_to_the_level(tmp_path):
 
 def test_a_rating_file_in_its_folder_has_texts_documents_and_spans(tmp_path):
     read = read_span_ratings(layout(tmp_path))
-    assert read.target == "esa"
-    first, second, third = read.ratings[:3]
-    assert first.spans == (
+    assert list(read.columns) == ["esa"]
+    first, second, third, fourth = read.spans[:4]
+    assert first == (
         ErrorSpan("major", "", 0, 3, "Das"),
         ErrorSpan("minor", "Fluency/Punctuation", 4, 12, "ist gut."),  # cut at the end of the text
     )
-    assert (first.item, first.segment, first.rater, first.target) == ("one:1", "1", "rater1", "Das ist gut.")
-    assert (second.spans, second.item, third.spans, third.item) == ((), "one:2", None, "two:1")
-    assert read.ratings[3].spans == (ErrorSpan("major", "accuracy/omission", 0, 4, "That", "source"),)
+    assert (read.systems[0], read.documents[2], read.raters[0], read.texts[0]) == ("A", "two", "rater1", "Das ist gut.")
+    assert (second, third, read.segments[BY_DOCUMENT][:3]) == ((), None, ("one:1", "one:2", "two:1"))
+    assert fourth == (ErrorSpan("major", "accuracy/omission", 0, 4, "That", "source"),)
     # Points of WMT: 5 for major, .1 for minor punctuation.
-    assert [one.score for one in read.ratings[:2]] == [-5.1, 0.0]
-    assert math.isnan(third.score)
+    assert read.columns["esa"][:2].tolist() == [-5.1, 0.0]
+    assert math.isnan(read.columns["esa"][2])
     assert read.notes[0] == "4 ratings of 2 systems with 4 errors"
     assert {"2 outputs have no rating", "1 ratings say that there is no error"} <= set(read.notes)
     assert "1 spans reach beyond the end of the text and were cut" in read.notes
@@ -104,21 +105,19 @@ def test_a_rating_file_in_its_folder_has_texts_documents_and_spans(tmp_path):
 def test_the_number_is_the_raters_own_where_it_lies_beside_the_file_and_no_weights_are_given(tmp_path):
     path = layout(tmp_path, scores={"A": (61, 100, "None"), "B": (40, "None", 55)})
     read = read_span_ratings(path)
-    assert [one.score for one in read.ratings] == pytest.approx([61, 100, math.nan, 40, math.nan, 55], nan_ok=True)
+    assert read.columns["esa"].tolist() == pytest.approx([61, 100, math.nan, 40, math.nan, 55], nan_ok=True)
     assert "the rating is that of en-de.esa.seg.score, which lies beside it" in read.notes
     weighed = read_span_ratings(path, weights=MQMWeights.gemba())
-    assert [one.score for one in weighed.ratings[:2]] == [-5.1, 0.0]
+    assert weighed.columns["esa"][:2].tolist() == [-5.1, 0.0]
     assert any("critical 25, major 5, minor 1" in note for note in weighed.notes)
 
 
 def test_alone_a_rating_file_has_offsets_and_positions(tmp_path):
     read = read_span_ratings(layout(tmp_path, texts=False))
-    assert read.ratings[0].spans[1] == ErrorSpan("minor", "Fluency/Punctuation", 4, 99)
-    assert read.ratings[0].target is None
+    assert read.spans[0][1] == ErrorSpan("minor", "Fluency/Punctuation", 4, 99)
+    assert read.texts == ()
     assert any("marked errors have no texts, since there is no" in note for note in read.notes)
-    gold = read_gold(tmp_path / "human-scores/en-de.esa.seg.rating")
-    assert list(gold.segments) == [BY_POSITION]
-    assert (gold.spans, gold.texts) == ((), ())
+    assert read.segments == {BY_POSITION: ("1", "2", "3") * 2}
 
 
 def test_gold_ratings_have_spans_beside_their_texts(tmp_path):
@@ -139,9 +138,8 @@ def test_gold_ratings_have_spans_beside_their_texts(tmp_path):
 def test_an_esa_table_has_the_raters_number_and_errors_without_a_place(tmp_path):
     path = table(tmp_path / "wmt24_esa.jsonl", esa_lines())
     read = read_span_ratings(path)
-    assert read.target == "esa"
-    assert [one.score for one in read.ratings] == [70, 70, 90, 90]
-    assert read.ratings[0].spans == (
+    assert read.columns["esa"].tolist() == [70, 70, 90, 90]
+    assert read.spans[0] == (
         ErrorSpan("major", "", 0, 3, "Das"), ErrorSpan("minor"), ErrorSpan("neutral", "", 4, 7, "ist"),
     )  # fmt: skip
     assert "2 errors have no severity that was decided on: they count as neutral" in read.notes
@@ -226,10 +224,10 @@ def test_whatever_stands_in_a_line_is_read_or_refused_with_its_place(tmp_path_fa
     if pick.random() < 0.3:
         texts[0] = texts[0][: pick.randrange(len(texts[0]) + 1)]
     path.write_text("".join(f"A\t{text}\n" for text in texts), "utf-8")
-    ratings, refused = (), ""
+    rated, refused = (), ""
     try:
-        ratings = read_span_ratings(path).ratings
+        rated = read_span_ratings(path).spans
     except DataError as problem:
         refused = str(problem)
-    assert bool(ratings) is not ("en-de.esa.seg.rating" in refused)
-    assert all(0 <= span.start <= span.end for one in ratings for span in one.spans or ())
+    assert bool(rated) is not ("en-de.esa.seg.rating" in refused)
+    assert all(0 <= span.start <= span.end for spans in rated for span in spans or ())

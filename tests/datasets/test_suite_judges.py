@@ -155,7 +155,7 @@ def test_numbers_beside_another_document_are_refused(planted, tmp_path):
 
 def test_two_rows_of_one_output(planted, tmp_path):
     lines = rows(planted)
-    with pytest.raises(DataError, match=r"line 481\): .* has scores of segment \d+ already .*line 1\)"):
+    with pytest.raises(DataError, match=r"line 481\): .* has scores of segment 'doc-\d+:\d' already .*line 1\)"):
         judged(planted, tmp_path, [*lines, lines[0]])
 
 

@@ -101,6 +101,9 @@ def meta_eval_command(
         return
     if gold is None:
         raise OptionError("GOLD is missing: name the file of people's ratings, or a shared task with --suite")
+    for one in add or ():
+        if "=" in one and not Path(one).exists():
+            raise OptionError(f"--add {one}: a language pair has a meaning with --suite only: name the file alone")
     if out is not None:
         check_writable(out, "--out", folder=True)
         given = {"scores": scores, "gold": gold, **({"--documents": documents} if documents else {})}

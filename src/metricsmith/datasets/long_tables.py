@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from metricsmith.datasets.cells import cell_number, mostly
 from metricsmith.datasets.columns import SYNONYMS
 from metricsmith.datasets.formats import table_suffix, unzip
+from metricsmith.datasets.labelled_scores import BY_DOCUMENT, BY_POSITION, BY_SEGMENT, LongTable
 from metricsmith.datasets.score_columns import read_numbers
 from metricsmith.datasets.score_files import gold_name, read_documents, read_scores
 from metricsmith.datasets.sources import RawTable, open_source, read_bytes
@@ -20,15 +21,13 @@ from metricsmith.datasets.span_ratings import ESA_COLUMNS, RATING_SUFFIX, read_s
 from metricsmith.datasets.wmt_mqm import COLUMNS, TARGET, read_wmt_mqm
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.mqm import MQMWeights
-from metricsmith.records import ErrorSpan
 from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
-    "BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "JUDGED", "LongTable", "check_metrics", "judge_name", "read_gold",
-    "read_metrics", "table_metrics", "with_documents",
+    "JUDGED", "RUNS", "check_metrics", "judge_name", "read_gold", "score_file_metrics", "table_metrics",
+    "with_documents",
 ]  # fmt: skip
 
-BY_DOCUMENT, BY_SEGMENT, BY_POSITION = "document and segment", "segment", "position"
 SUFFIX = ".seg.score"
 ROLES: Mapping[str, tuple[str, ...]] = {
     "system": ("system", "system_id", "system_name", "model", "model_name"),
@@ -47,91 +46,27 @@ CORRECT_THE_CELL = (
     "scores are numbers, or blank cells: correct the cell, or choose other columns with metrics=... or target=... "
     "(--metric, --target)"
 )
-JUDGED, JUDGE = "raw", "metric"  # the columns of a judge's own numbers and of its name
+JUDGED, JUDGE, RUNS = "raw", "metric", "runs"  # the columns of a judge's own numbers, of its name and of single runs
 BY_JUDGE = {JUDGED, "score", "half_width", "kept"}  # columns that `metricsmith mqm` writes
-NO_SCORE = {*BY_JUDGE, "delta"} - {JUDGED}
-
-
-@dataclass(frozen=True, slots=True)
-class LongTable:
-    """Scores of one or more metrics, or ratings, one row by output (and rater).
-
-    Parameters
-    ----------
-    name, checksum : str
-        The path as given, and 16 hex digits of the sha256 of the bytes.
-    columns : dict of str to float array, shape (r,)
-        By metric, or by the name of the rating; NaN is missing.
-    systems : tuple of str, length r
-    segments : mapping of str to tuple of str, length r
-        What the segments can be told apart by: `BY_DOCUMENT`, `BY_SEGMENT`, or `BY_POSITION` alone. Public files count
-        in the document, in the whole set or both, which no column's name tells.
-    documents : tuple of str, length r
-        Empty texts where they are not known.
-    raters : tuple of str, length r
-        Who rated, or which of an output's raters it was; empty texts where that is not known.
-    places : tuple of str, length r
-        Where each row stands, for errors.
-    notes : tuple of str
-    texts : tuple of str, length r
-        The outputs; empty if they are not known.
-    spans : tuple, length r, of (tuple of ErrorSpan or None)
-        The errors that are marked in each output, None where nobody judged it; empty if errors are not marked.
-    """
-
-    name: str
-    checksum: str
-    columns: dict[str, FloatArray] = field(repr=False)
-    systems: tuple[str, ...] = field(repr=False)
-    segments: Mapping[str, tuple[str, ...]] = field(repr=False)
-    documents: tuple[str, ...] = field(repr=False)
-    raters: tuple[str, ...] = field(repr=False)
-    places: tuple[str, ...] = field(repr=False)
-    notes: tuple[str, ...] = ()
-    texts: tuple[str, ...] = field(default=(), repr=False)
-    spans: tuple[tuple[ErrorSpan, ...] | None, ...] = field(default=(), repr=False)
-
-
-def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] = ()) -> LongTable:
-    """Read the scores of metrics from a table, a score file or a folder of score files.
-
-    Parameters
-    ----------
-    path : Path
-        A table with columns of systems, segments (`ROLES`) and numbers; a ``.seg.score`` file; or a folder of these.
-    names : sequence of str
-        Which metrics; by default all. In a table these are the columns of numbers that are no labels. Of a judge's own
-        file it is ``raw``, which then has the name in its column ``metric``, or that of the file where there is none.
-    but : collection of str
-        Columns that are no metrics.
-
-    Raises
-    ------
-    DataError
-        If something cannot be read, a label is blank, a metric's cell is text, or there is no metric.
-    OptionError
-        If there is no metric of a name.
-    """
-    if path.is_dir() or path.name.endswith(".score"):
-        return _from_score_files(path, names)
-    return table_metrics(open_source(path), names, but=but)
+NO_SCORE = {*BY_JUDGE, "delta"}
 
 
 def table_metrics(raw: RawTable, names: Sequence[str] = (), *, but: Collection[str] = ()) -> LongTable:
-    """Scores of metrics out of a table that was read; the other arguments and errors are those of `read_metrics`."""
+    """Scores of metrics out of a table; the other arguments and errors are those of `read_metrics`."""
     allowed = [name for name in raw.columns if name.casefold() not in NO_METRIC and name not in but]
     check_metrics(names, allowed, raw.name)
     found = list(names) or [name for name in allowed if mostly(cell_number, raw.columns[name])]
-    if JUDGED in found and not names:
-        found = [name for name in found if name not in NO_SCORE]
+    by_judge = not names and JUDGED in allowed and RUNS in raw.columns
+    if not names and (by_judge or JUDGED in found):
+        found = [JUDGED, *(name for name in found if name not in NO_SCORE)]
     if not found:
         raise DataError(
             f"{raw.name}: no column of numbers beside the labels; the columns are {', '.join(list(raw.columns)[:20])}: "
             f"add one with a metric's scores, or name one with metrics=... (--metric)"
         )
     table = _from_table(raw, tuple(dict.fromkeys(found)), rated=False)
-    if found == [JUDGED] and not names:
-        table = replace(table, columns={judge_name(raw): table.columns[JUDGED]})
+    if by_judge or (found == [JUDGED] and not names):
+        table = replace(table, columns={judge_name(raw): table.columns.pop(JUDGED)} | table.columns)
     return table
 
 
@@ -170,9 +105,9 @@ def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None 
     if kind == "MQM ratings":
         return _from_mqm(path, weights)
     if kind in ("a rating file", "ESA ratings"):
-        return _from_span_ratings(path, weights)
+        return read_span_ratings(path, weights=weights)
     if kind == "a score file":
-        scored = _from_score_files(path, ())
+        scored = score_file_metrics(path)
         return replace(scored, columns={gold_name(path): next(iter(scored.columns.values()))})
     raw = open_source(path)
     column = _label(raw, "rating", GOLD) if target is None else raw.require(target, "target=... (--target)")
@@ -247,23 +182,8 @@ def _from_mqm(path: Path, weights: MQMWeights | None) -> LongTable:
     )  # fmt: skip
 
 
-def _from_span_ratings(path: Path, weights: MQMWeights | None) -> LongTable:
-    read = read_span_ratings(path, weights=weights)
-    rows = read.ratings
-    documents, items, numbers = (tuple(getattr(row, name) for row in rows) for name in ("document", "item", "segment"))
-    known = all(row.target is not None for row in rows)
-    segments = {BY_SEGMENT if all(items) else BY_POSITION: numbers}
-    if all(documents):
-        segments[BY_DOCUMENT] = items
-    return LongTable(
-        read.name, read.checksum, {read.target: np.array([row.score for row in rows])},
-        tuple(row.system for row in rows), segments, documents, tuple(row.rater for row in rows),
-        tuple(row.place for row in rows), read.notes,
-        tuple(row.target or "" for row in rows) if known else (), tuple(row.spans for row in rows) if known else (),
-    )  # fmt: skip
-
-
-def _from_score_files(path: Path, names: Sequence[str]) -> LongTable:
+def score_file_metrics(path: Path, names: Sequence[str] = ()) -> LongTable:
+    """Scores of metrics out of a score file or a folder of these; names and errors are those of `read_metrics`."""
     files = _score_files(path, names)
     scores: dict[str, dict[str, FloatArray]] = {}
     digest = hashlib.sha256()

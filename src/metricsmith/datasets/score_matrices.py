@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from metricsmith.datasets.judged_runs import join_tables, read_judges
-from metricsmith.datasets.long_tables import read_gold, with_documents
-from metricsmith.datasets.marked_errors import marked_rows
-from metricsmith.datasets.matched_segments import MatchedSide, match_segments
+from metricsmith.datasets.labelled_scores import MatchedSide, match_segments, repeated_place
+from metricsmith.datasets.long_tables import check_metrics, read_gold, with_documents
+from metricsmith.datasets.metric_files import distinct_metrics, read_metrics
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.evaluation import mean_rating
-from metricsmith.meta_evaluation.marked import MarkedRows
+from metricsmith.meta_evaluation.marked import COUNTED, MarkedRows
 from metricsmith.mqm import MQMWeights
+from metricsmith.records import ErrorSpan
 from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["ScoreMatrices", "read_score_matrices"]
@@ -106,7 +106,7 @@ def read_score_matrices(
         Further files of scores, such as ``segments.jsonl`` of other judges. Where two files have a metric of one name,
         that of the folder stands before it.
     each_run : bool
-        Whether single runs of judges, and what combines them, are metrics too; see `judged_metrics`.
+        Whether single runs of judges, and what combines them, are metrics too; see `read_metrics`.
 
     Raises
     ------
@@ -120,16 +120,20 @@ def read_score_matrices(
     rated_table = read_gold(Path(gold), target, weights)
     (rating,) = rated_table.columns
     same = os.path.realpath(scores) == os.path.realpath(gold)
-    files = read_judges(Path(scores), list(map(Path, added)), metrics, but=(rating,) if same else (), each_run=each_run)
+    but = (rating,) if same else ()
+    files = distinct_metrics(read_metrics([Path(scores), *map(Path, added)], metrics, but=but, each_run=each_run))
     if documents is not None:
         rated_table, *files = with_documents(Path(documents), rated_table, *files)
-    scored_table = join_tables(files, metrics)
-    turned = _turned(scored_table.columns, rating, lower_is_better)
-    _check_systems({*scored_table.systems, *rated_table.systems}, without)
-    scored, rated, matching = match_segments(scored_table, rated_table)
+    values = {name: numbers for file in files for name, numbers in file.columns.items()}
+    check_metrics(metrics, values, "the files with scores")
+    wanted = list(dict.fromkeys(metrics)) or list(values)
+    turned = _turned(wanted, rating, lower_is_better)
+    _check_systems({system for table in (rated_table, *files) for system in table.systems}, without)
+    sides, rated, matching = match_segments(files, rated_table)
     given = rated_table.columns[rating]
-    systems, segments, left_out = _common(scored, rated, given, without)
-    _check_single(scored, systems)
+    systems, segments, left_out = _common(sides, rated, given, without)
+    for side in sides:
+        side.check_single(systems)
     _check_raters(rated, given, systems)
     slots = _slots(rated)
     raters = {
@@ -138,10 +142,10 @@ def read_score_matrices(
     }
     most = int(np.sum([~np.isnan(matrix) for matrix in raters.values()], axis=0).max())
     ratings = mean_rating(list(raters.values()))
-    matrices = {
-        name: scored.pivot(values * turned[name], systems, segments) for name, values in scored_table.columns.items()
-    }
-    marked = marked_rows(files, rated_table, systems)
+    side_of = {name: side for side in sides for name in side.table.columns}
+    matrices = {name: side_of[name].pivot(values[name] * turned[name], systems, segments) for name in wanted}
+    marked = _marked(sides, rated, systems)
+    roles = ["scores", *(f"added {place}" for place in range(1, len(files))), "gold"]
     return ScoreMatrices(
         metrics=matrices,
         gold=ratings,
@@ -149,24 +153,20 @@ def read_score_matrices(
         target=rating,
         systems=systems,
         segments=segments,
-        documents=_documents(scored, rated, segments),
+        documents=_documents([rated, *sides], segments),
         sources={
-            name: f"{Path(side.name).name} sha256:{side.checksum}"
-            for name, side in (*zip(_roles(len(files)), files, strict=True), ("gold", rated_table))
+            role: f"{Path(table.name).name} sha256:{table.checksum}"
+            for role, table in zip(roles, [*files, rated_table], strict=True)
         },
         marked=marked,
         notes=(
-            *scored_table.notes, *rated_table.notes, matching, *left_out,
+            *dict.fromkeys(note for file in files for note in file.notes), *rated_table.notes, *matching, *left_out,
             *(marked.notes if marked else ()),
             *([f"the rating is the mean of an output's ratings, {most} at most"] if most > 1 else []),
             *(f"{name}: lower is better, so its sign is turned round" for name in dict.fromkeys(lower_is_better)),
             *_gaps(matrices, ratings),
         ),
     )  # fmt: skip
-
-
-def _roles(files: int) -> list[str]:
-    return ["scores", *(f"added {place}" for place in range(1, files))]
 
 
 def _turned(metrics: Collection[str], rating: str, lower_is_better: Sequence[str]) -> dict[str, int]:
@@ -195,31 +195,38 @@ def _check_systems(known: Collection[str], without: Sequence[str]) -> None:
 
 
 def _common(
-    scored: MatchedSide, rated: MatchedSide, ratings: FloatArray, without: Sequence[str]
+    sides: Sequence[MatchedSide], rated: MatchedSide, ratings: FloatArray, without: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
-    """Systems and segments that both sides have, in the order of the gold side, and notes on what was left out."""
+    """Systems that all sides have, segments that gold and another one have, and notes on what was left out.
+
+    Both stand in the order of the gold side.
+    """
     answered = [output for output, value in zip(rated.outputs, ratings, strict=True) if not math.isnan(value)]
-    judged, known = dict.fromkeys(system for system, _ in answered), dict.fromkeys(scored.table.systems)
+    judged = dict.fromkeys(system for system, _ in answered)
+    every = dict.fromkeys(system for side in sides for system in side.table.systems)
+    shared = set.intersection(*({*side.table.systems} for side in sides))
+    known = dict.fromkeys(system for system in every if system in shared)
+    names = ", ".join(side.table.name for side in sides)
     systems = tuple(system for system in judged if system in known and system not in without)
     if len(systems) < 2:
         raise DataError(
-            f"{'one system has' if systems else 'no system has'} scores in {scored.table.name} and ratings in "
-            f"{rated.table.name}, and two are needed, since systems are compared; the scores are of "
-            f"{', '.join(known)[:200]}, the ratings of {', '.join(judged)[:200] or 'none'}: give the scores of another "
-            f"system too, and name the systems alike"
+            f"{'one system has' if systems else 'no system has'} scores in {names} and ratings in {rated.table.name}, "
+            f"and two are needed, since systems are compared; the scores are of {', '.join(known)[:200]}, the ratings "
+            f"of {', '.join(judged)[:200] or 'none'}: give the scores of another system too, and name the systems alike"
         )
     asked, there = (
         dict.fromkeys(segment for system, segment in outputs if system in systems)
-        for outputs in (answered, scored.outputs)
+        for outputs in (answered, [output for side in sides for output in side.outputs])
     )
     segments = tuple(segment for segment in asked if segment in there)
     if not segments:
         raise DataError(
-            f"{scored.table.name} and {rated.table.name} have no segment in common for {', '.join(systems)[:200]}: "
-            f"label segments alike"
+            f"{names} and {rated.table.name} have no segment in common for {', '.join(systems)[:200]}: label segments "
+            f"alike"
         )
     left_out = {
-        "without scores": [name for name in judged if name not in known and name not in without],
+        "without scores in each file": sorted(every.keys() - known.keys()),
+        "without scores": [name for name in judged if name not in every and name not in without],
         "without ratings": [name for name in known if name not in judged and name not in without],
         "on request": list(dict.fromkeys(without)),
     }
@@ -229,23 +236,12 @@ def _common(
     return systems, segments, notes
 
 
-def _check_single(scored: MatchedSide, systems: Collection[str]) -> None:
-    """Refuse two rows of scores of one output: several runs of a judge have more than one sensible aggregate."""
-    again = _repeated(output if output[0] in systems else None for output in scored.outputs)
-    if again is not None:
-        (system, segment), (first, second) = scored.outputs[again[0]], (scored.table.places[place] for place in again)
-        raise DataError(
-            f"{second}: {system!r} has scores of segment {segment!r} already ({first}); one row by output is allowed: "
-            f"join repeated runs first, or tell segments apart by a column of documents"
-        )
-
-
 def _check_raters(rated: MatchedSide, ratings: FloatArray, systems: Collection[str]) -> None:
     """Refuse two ratings of one output by one rater, if raters are known."""
     if not all(rated.table.raters):
         return
     keys = list(zip(rated.outputs, rated.table.raters, strict=True))
-    again = _repeated(
+    again = repeated_place(
         key if key[0][0] in systems and not math.isnan(value) else None
         for key, value in zip(keys, ratings, strict=True)
     )
@@ -255,15 +251,6 @@ def _check_raters(rated: MatchedSide, ratings: FloatArray, systems: Collection[s
             f"{second}: {rater!r} rated {system!r} on segment {segment!r} already ({first}); one row by output and "
             f"rater is allowed: join the two, or tell segments apart by a column of documents"
         )
-
-
-def _repeated(keys: Iterable[Hashable]) -> tuple[int, int] | None:
-    """The places of a key and of its first repetition; None stands for a row that has no key."""
-    first: dict[Hashable, int] = {}
-    for place, key in enumerate(keys):
-        if key is not None and first.setdefault(key, place) != place:
-            return first[key], place
-    return None
 
 
 def _slots(rated: MatchedSide) -> FloatArray:
@@ -280,10 +267,10 @@ def _slots(rated: MatchedSide) -> FloatArray:
     return np.array(slots, dtype=float)
 
 
-def _documents(scored: MatchedSide, rated: MatchedSide, segments: Sequence[str]) -> tuple[str, ...]:
-    """The document of each segment, as the gold side says or else the other; empty if one is not known."""
+def _documents(sides: Iterable[MatchedSide], segments: Sequence[str]) -> tuple[str, ...]:
+    """The document of each segment, as the first side says that knows; empty if one is not known."""
     known: dict[str, str] = {}
-    for side in (rated, scored):
+    for side in sides:
         for segment, document in zip(side.segments, side.table.documents, strict=True):
             if document:
                 known.setdefault(segment, document)
@@ -299,3 +286,43 @@ def _gaps(metrics: Mapping[str, FloatArray], gold: FloatArray) -> list[str]:
         f"{name}: no score for {cells} of {rated.sum()} rated outputs" for name, cells in missing.items() if cells
     )
     return [*notes, *lacking]
+
+
+def _marked(judges: Sequence[MatchedSide], rated: MatchedSide, systems: Collection[str]) -> MarkedRows | None:
+    """The errors that each judge marked beside those of each rating; an output with two ratings counts twice.
+
+    None unless people and a judge marked errors. Errors without a severity that counts are left out, on either side. A
+    judge has nothing on an output that it did not judge, or judged in another text. A judge that marks no words at all
+    is left out by name.
+    """
+    gold = rated.table
+    judges = [judge for judge in judges if judge.table.spans]
+    if not gold.spans or not gold.texts or not judges:
+        return None
+    counted = [place for place, system in enumerate(gold.systems) if system in systems]
+    texts = [gold.texts[place] for place in counted]
+    found: dict[str, list[tuple[ErrorSpan, ...] | None]] = {}
+    left_out, notes = [], []
+    for judge in judges:
+        name, spans = next(iter(judge.table.columns)), judge.table.spans
+        marks = [span for own in spans for span in own or () if span.side == "target"]
+        if not any(span.text or span.start is not None for span in marks):
+            left_out.append(name)
+            continue
+        place_of = {output: place for place, output in enumerate(judge.outputs)}
+        places = [place_of.get(rated.outputs[place]) for place in counted]
+        alike = [at is None or judge.table.texts[at] == text for at, text in zip(places, texts, strict=True)]
+        found[name] = [
+            _counted(spans[at]) if same and at is not None else None for at, same in zip(places, alike, strict=True)
+        ]
+        if not all(alike):
+            apart = f"{alike.count(False)} of {len(alike)} ratings"
+            notes.append(f"{name}: the text that was judged is not the one that people rated: {apart}")
+    return MarkedRows(
+        found, tuple(_counted(gold.spans[place]) for place in counted), tuple(texts),
+        tuple(gold.documents[place] for place in counted), tuple(left_out), tuple(notes),
+    )  # fmt: skip
+
+
+def _counted(spans: tuple[ErrorSpan, ...] | None) -> tuple[ErrorSpan, ...] | None:
+    return None if spans is None else tuple(span for span in spans if span.severity.lower() in COUNTED)

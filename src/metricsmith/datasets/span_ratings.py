@@ -16,19 +16,22 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from metricsmith.datasets.cells import cell_number, cell_text
+import numpy as np
+
+from metricsmith.datasets.cells import cell_number, cell_text, value_or
+from metricsmith.datasets.labelled_scores import BY_DOCUMENT, BY_POSITION, BY_SEGMENT, LongTable
 from metricsmith.datasets.score_files import gold_name, numbered, read_documents, read_lines, read_scores
 from metricsmith.datasets.sources import RawTable, open_source, read_bytes
 from metricsmith.errors import DataError
 from metricsmith.mqm import MQMWeights, mqm_score, severity_name
 from metricsmith.records import ErrorSpan
 
-__all__ = ["ESA_COLUMNS", "RATING_SUFFIX", "SpanRating", "SpanRatings", "read_span_ratings"]
+__all__ = ["ESA_COLUMNS", "RATING_SUFFIX", "read_span_ratings"]
 
 RATING_SUFFIX = ".seg.rating"
 ESA_COLUMNS = ("system", "doc_id", "line_id", "src", "tgt", "annotator", "esa_score", "esa_spans")
@@ -44,61 +47,7 @@ COUNTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SpanRating:
-    """One rating of one output.
-
-    Parameters
-    ----------
-    system, document, segment, rater : str
-        `document` is empty where it is not known; `segment` is the number in the whole test set.
-    item : str
-        ``document:number``, counted in the document; empty without documents.
-    score : float
-        NaN is missing.
-    spans : tuple of ErrorSpan or None
-        The marked errors; None where nobody rated.
-    source, target : str or None
-        The texts; None where they are not known.
-    place : str
-        Where it stands, for errors.
-    """
-
-    system: str
-    document: str
-    segment: str
-    item: str
-    rater: str
-    score: float
-    spans: tuple[ErrorSpan, ...] | None
-    source: str | None
-    target: str | None
-    place: str
-
-
-@dataclass(frozen=True, slots=True)
-class SpanRatings:
-    """All ratings of a file.
-
-    Parameters
-    ----------
-    name, checksum : str
-        The path as given, and 16 hex digits of the sha256 of the file's bytes.
-    target : str
-        The name of the rating: NAME of a rating file, ``esa`` of an ESA table.
-    ratings : tuple of SpanRating
-        In the order of the file.
-    notes : tuple of str
-    """
-
-    name: str
-    checksum: str
-    target: str
-    ratings: tuple[SpanRating, ...] = field(repr=False)
-    notes: tuple[str, ...] = ()
-
-
-def read_span_ratings(source: str | os.PathLike[str], *, weights: MQMWeights | None = None) -> SpanRatings:
+def read_span_ratings(source: str | os.PathLike[str], *, weights: MQMWeights | None = None) -> LongTable:
     """Read a rating file of mt-metrics-eval, or an ESA table of WMT.
 
     The number of a rating file's rating is that of the score file of the same name beside it, where there is one and no
@@ -113,32 +62,36 @@ def read_span_ratings(source: str | os.PathLike[str], *, weights: MQMWeights | N
         What each error of a rating file costs; `MQMWeights.wmt` where nothing else gives a number. An ESA table has
         the raters' own numbers, so that they are not used.
 
+    Returns
+    -------
+    LongTable
+        One row by rating, in the order of the file (a rating file's system by system), and one column: NAME of a rating
+        file, ``esa`` of an ESA table. NaN is missing. `LongTable.spans` are the marked errors, None where nobody rated.
+        Segments are numbers in the whole test set and, if documents are known, ``document:number`` counted in the
+        document; alone they are positions.
+
     Raises
     ------
     DataError
         If a line has another form, systems have different numbers of lines, or the file holds no rating. It names the
         line.
     """
-    path = Path(source)
-    counts: Counter[str] = Counter()
+    path, counts = Path(source), Counter[str]()
     if path.name.endswith(RATING_SUFFIX):
-        target, (ratings, notes) = gold_name(path), _from_lines(path, weights, counts)
-        checksum = hashlib.sha256(read_bytes(path)).hexdigest()[:16]
+        found = _from_lines(path, weights, counts)
     else:
-        raw = open_source(path)
-        target, ratings, notes, checksum = "esa", _from_table(raw, counts), list(raw.notes), raw.checksum
-    rated = [one.spans for one in ratings if one.spans is not None]
+        found = _from_table(open_source(path), counts)
+    rated = [spans for spans in found.spans if spans is not None]
     if not rated:
         raise DataError(f"{path} holds no rating; lines of a system and its errors are needed: check the file")
-    counts["none"] = len(ratings) - len(rated)
+    counts["none"] = len(found.spans) - len(rated)
     counts["clean"] = sum(not spans for spans in rated)
-    systems, errors = len({one.system for one in ratings}), sum(map(len, rated))
     told = [f"{counts[name]} {words}" for name, words in COUNTS.items() if counts[name]]
-    first = f"{len(rated)} ratings of {systems} systems with {errors} errors"
-    return SpanRatings(str(path), checksum, target, tuple(ratings), (first, *notes, *told))
+    first = f"{len(rated)} ratings of {len({*found.systems})} systems with {sum(map(len, rated))} errors"
+    return replace(found, notes=(first, *found.notes, *told))
 
 
-def _from_lines(path: Path, weights: MQMWeights | None, counts: Counter[str]) -> tuple[list[SpanRating], list[str]]:
+def _from_lines(path: Path, weights: MQMWeights | None, counts: Counter[str]) -> LongTable:
     lines: dict[str, list[tuple[int, str, str]]] = {}
     for number, line in enumerate(read_lines(path), 1):
         cells = line.split("\t")
@@ -155,55 +108,52 @@ def _from_lines(path: Path, weights: MQMWeights | None, counts: Counter[str]) ->
                 f"{path}, line {own[-1][0]}: system {system!r} has {len(own)} lines, the first one {length}; one for "
                 f"each segment is needed: restore the missing lines, None where there is no rating"
             )
-    folder = _Folder.beside(path, tuple(lines), length)
+    sources, outputs, documents, notes = _folder(path, tuple(lines), length)
     scored = path.with_suffix(".score")
     scores = read_scores(scored, length=length, systems=lines) if weights is None and scored.exists() else None
     costs = weights or MQMWeights.wmt()
-    ratings = []
+    marked: list[tuple[ErrorSpan, ...] | None] = []
     for system, own in lines.items():
-        for index, (number, text, rater) in enumerate(own):
+        texts = zip(own, sources, outputs.get(system, sources), strict=True)
+        for (number, text, _), source, target in texts:
             place = f"{path}, line {number}"
-            source, target = folder.sources[index], folder.outputs.get(system, folder.blank)[index]
             errors = None if text == "None" else _errors(place, text)
-            spans = None if errors is None else tuple(_span(place, one, source, target, counts) for one in errors)
-            if scores is None:
-                score = math.nan if spans is None else mqm_score(spans, costs)
-            else:
-                score = float(scores[system][index]) if system in scores else math.nan
-            document, item = folder.places[index]
-            ratings.append(
-                SpanRating(system, document, str(index + 1), item, rater, score, spans, source, target, place)
+            marked.append(
+                None if errors is None else tuple(_span(place, one, source, target, counts) for one in errors)
             )
-    if scores is not None:
-        return ratings, [*folder.notes, f"the rating is that of {scored.name}, which lies beside it"]
-    cost = ", ".join(f"{name} {getattr(costs, name):g}" for name in ("critical", "major", "minor", "neutral"))
-    return ratings, [*folder.notes, f"the rating is minus the points of the marked errors: {cost}"]
+    if scores is None:
+        cost = ", ".join(f"{name} {getattr(costs, name):g}" for name in ("critical", "major", "minor", "neutral"))
+        notes.append(f"the rating is minus the points of the marked errors: {cost}")
+        values = [math.nan if spans is None else mqm_score(spans, costs) for spans in marked]
+    else:
+        notes.append(f"the rating is that of {scored.name}, which lies beside it")
+        values = [value for system in lines for value in scores.get(system, np.full(length, math.nan)).tolist()]
+    numbers = tuple(str(place) for place in range(1, length + 1)) * len(lines)
+    segments = {BY_SEGMENT if documents else BY_POSITION: numbers}
+    if documents and all(documents):
+        segments[BY_DOCUMENT] = tuple(f"{name}:{number}" for name, number in numbered(documents)) * len(lines)
+    rows = [row for own in lines.values() for row in own]
+    return LongTable(
+        str(path), hashlib.sha256(read_bytes(path)).hexdigest()[:16], {gold_name(path): np.array(values)},
+        tuple(system for system, own in lines.items() for _ in own), segments,
+        (documents or ("",) * length) * len(lines), tuple(rater for *_, rater in rows),
+        tuple(f"{path}, line {number}" for number, *_ in rows), tuple(notes),
+        tuple(text for system in outputs for text in outputs[system]), tuple(marked),
+    )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """The texts and documents that lie beside a rating file."""
-
-    sources: Sequence[str | None]
-    outputs: Mapping[str, Sequence[str | None]]
-    places: Sequence[tuple[str, str]]  # document, and document:number
-    blank: Sequence[None]
-    notes: tuple[str, ...]
-
-    @classmethod
-    def beside(cls, path: Path, systems: Sequence[str], length: int) -> _Folder:
-        root, pair, blank = path.parent.parent, path.name.partition(".")[0], [None] * length
-        source, documents = root / "sources" / f"{pair}.txt", root / "documents" / f"{pair}.docs"
-        outputs = {system: root / "system-outputs" / pair / f"{system}.txt" for system in systems}
-        lacking = [file for file in (source, *outputs.values()) if not file.exists()]
-        names = read_documents(documents, length) if documents.exists() else ()
-        return cls(
-            blank if lacking else read_lines(source, length),
-            {} if lacking else {system: read_lines(file, length) for system, file in outputs.items()},
-            [(name, f"{name}:{number}") for name, number in numbered(names)] or [("", "")] * length,
-            blank,
-            (f"marked errors have no texts, since there is no {lacking[0]}",) if lacking else (),
-        )
+def _folder(
+    path: Path, systems: Sequence[str], length: int
+) -> tuple[Sequence[str | None], dict[str, tuple[str, ...]], tuple[str, ...], list[str]]:
+    """Source, outputs by system and documents that lie beside a rating file, and a note on texts that do not."""
+    root, pair = path.parent.parent, path.name.partition(".")[0]
+    source, documents = root / "sources" / f"{pair}.txt", root / "documents" / f"{pair}.docs"
+    outputs = {system: root / "system-outputs" / pair / f"{system}.txt" for system in systems}
+    names = read_documents(documents, length) if documents.exists() else ()
+    lacking = [file for file in (source, *outputs.values()) if not file.exists()]
+    if lacking:
+        return [None] * length, {}, names, [f"marked errors have no texts, since there is no {lacking[0]}"]
+    return read_lines(source, length), {name: read_lines(file, length) for name, file in outputs.items()}, names, []
 
 
 def _errors(place: str, text: str) -> list[Any]:
@@ -250,7 +200,7 @@ def _span(place: str, error: Any, source: str | None, target: str | None, counts
     return ErrorSpan(known, str(category), start, end, marked, bare.side)
 
 
-def _from_table(raw: RawTable, counts: Counter[str]) -> list[SpanRating]:
+def _from_table(raw: RawTable, counts: Counter[str]) -> LongTable:
     raw.require_all(ESA_COLUMNS, "ESA ratings", "give the published file")
     pairs = sorted(set(raw.texts("langs"))) if "langs" in raw.columns else []
     if len(pairs) > 1:
@@ -258,24 +208,27 @@ def _from_table(raw: RawTable, counts: Counter[str]) -> list[SpanRating]:
             f"{raw.name} has ratings of {len(pairs)} language pairs ({', '.join(pairs)[:80]}), whose segments have the "
             f"same numbers: give the lines of one"
         )
-    ratings = []
-    for index in range(len(raw)):
-        place = raw.place(index)
-        cells = {name: raw.columns[name][index] for name in ESA_COLUMNS}
-        system, document, segment, source, target, rater = (cell_text(cells[name]) for name in ESA_COLUMNS[:6])
-        try:
-            score = cell_number(cells["esa_score"])
-        except ValueError:
-            score = math.inf
-        if math.isinf(score) or not system or not segment:
+    systems, documents, numbers, sources, targets, raters = (
+        tuple(map(cell_text, raw.columns[name])) for name in ESA_COLUMNS[:6]
+    )
+    places = tuple(map(raw.place, range(len(raw))))
+    scores, marked = [], []
+    for index, place in enumerate(places):
+        given, errors = raw.columns["esa_score"][index], raw.columns["esa_spans"][index]
+        score = value_or(cell_number, given, math.inf)
+        if math.isinf(score) or not systems[index] or not numbers[index]:
             raise DataError(
-                f"{place}: system {system!r}, line_id {segment!r} and esa_score {cell_text(cells['esa_score'])!r}; the "
-                f"first two are needed, and a number or nothing as the third: correct the line"
+                f"{place}: system {systems[index]!r}, line_id {numbers[index]!r} and esa_score {cell_text(given)!r}; "
+                f"the first two are needed, and a number or nothing as the third: correct the line"
             )
-        errors = cells["esa_spans"] if cells["esa_spans"] is not None else []
-        if not isinstance(errors, list):
+        if not isinstance(errors, list | None):
             raise DataError(f"{place}, column 'esa_spans': {cell_text(errors)[:40]!r} is no list of errors: correct it")
-        spans = tuple(_span(place, one, source, target, counts) for one in errors)
-        item = f"{document}:{segment}"
-        ratings.append(SpanRating(system, document, segment, item, rater, score, spans, source, target, place))
-    return ratings
+        scores.append(score)
+        marked.append(tuple(_span(place, one, sources[index], targets[index], counts) for one in errors or ()))
+    segments = {BY_SEGMENT: numbers}
+    if all(documents):
+        segments[BY_DOCUMENT] = tuple(map(":".join, zip(documents, numbers, strict=True)))
+    return LongTable(
+        raw.name, raw.checksum, {"esa": np.array(scores)}, systems, segments, documents, raters, places, raw.notes,
+        targets, tuple(marked),
+    )  # fmt: skip

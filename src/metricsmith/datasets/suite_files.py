@@ -1,15 +1,12 @@
-"""The name of a suite, or a TOML file that describes one -> a `Suite`.
-
-A file holds ``name``, ``test_set``, the rules on systems for all pairs, ``[pairs.PAIR]`` with what differs, and a
-``[[measures]]`` for each column by language pair, or over all where it is ``pooled``.
-"""
+"""The name of a suite, or a TOML file that describes one -> a `Suite`."""
 
 from __future__ import annotations
 
 import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,13 +18,26 @@ from metricsmith.meta_evaluation.wmt_suites import SUITES
 
 __all__ = ["named_suite"]
 
-TEXT, SWITCH, NUMBER, LIST, TABLE = "a text", "true or false", "a number", "a list of texts", "a table"
-RULES = {"gold": TEXT, "reference": TEXT, "human": SWITCH, "outliers": LIST}
+TEXT, FILE, SWITCH, NUMBER = "a text", "a text without / that names a file", "true or false", "a number that is finite"
+BOUNDS, LIST, TABLE, TABLES = "two numbers, the lower first", "a list of texts", "a table", "a list of tables"
+LEVEL = " or ".join(get_args(ScoreLevel))
+KINDS: Mapping[str, Callable[[Any], bool]] = {
+    TEXT: lambda value: isinstance(value, str) and bool(value.strip()),
+    FILE: lambda value: KINDS[TEXT](value) and "/" not in value and value not in (".", ".."),
+    SWITCH: lambda value: isinstance(value, bool),
+    NUMBER: lambda value: isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value),
+    BOUNDS: lambda value: _all(NUMBER, value) and len(value) == 2 and value[0] < value[1],
+    LIST: lambda value: _all(TEXT, value),
+    TABLE: lambda value: isinstance(value, dict),
+    TABLES: lambda value: isinstance(value, list),
+    LEVEL: lambda value: value in get_args(ScoreLevel),
+}
+RULES = {"gold": FILE, "reference": FILE, "human": SWITCH, "outliers": LIST}
 SUITE = {
-    "name": TEXT, "test_set": TEXT, **RULES, "primary": LIST, "baselines": LIST, "source": TEXT, "pairs": TABLE,
-    "measures": "a list of tables",
+    "name": TEXT, "test_set": FILE, **RULES, "primary": LIST, "baselines": LIST, "source": TEXT, "pairs": TABLE,
+    "measures": TABLES,
 }  # fmt: skip
-MEASURE = {"measure": TEXT, "level": TEXT, "weight": NUMBER, "bounds": "two numbers, the lower first", "pooled": SWITCH}
+MEASURE = {"measure": TEXT, "level": LEVEL, "weight": NUMBER, "bounds": BOUNDS, "pooled": SWITCH}
 BY_SYSTEM = tuple(name for name in MEASURES if name.startswith("system-"))
 
 
@@ -67,94 +77,68 @@ def named_suite(name: str | os.PathLike[str]) -> Suite:
     listed = content.get("pairs")
     if isinstance(listed, list) and all(isinstance(pair, str) for pair in listed):
         content["pairs"] = {pair: {} for pair in listed}
-    _check(str(path), content, SUITE, needed=("name", "test_set", "pairs", "measures"))
-    rules = {key: _plain(value) for key, value in content.items() if key in RULES}
+    given = _checked(str(path), content, SUITE, needed=("name", "test_set", "pairs", "measures"))
+    rules = {key: given[key] for key in RULES if key in given}
     pairs = {}
-    for pair, own in content["pairs"].items():
-        where = f"{path}, [pairs.{pair}]"
-        if not isinstance(own, dict):
-            raise _wrong(where, own, TABLE)
-        _check(where, own, RULES)
-        pairs[pair] = PairRules(**(rules | {key: _plain(value) for key, value in own.items()}))
-    if not pairs or not content["measures"]:
+    for pair, own in given.pop("pairs").items():
+        _check_kind(f"{path}, a pair", pair, FILE)
+        pairs[pair] = PairRules(**rules | _checked(f"{path}, [pairs.{pair}]", own, RULES))
+    if not pairs or not given["measures"]:
         raise DataError(f"{path}: {'measures' if pairs else 'pairs'} is empty; a suite has one at least: add it")
-    return Suite(
-        content["name"],
-        content["test_set"],
-        pairs,
-        _tasks(path, content["measures"], tuple(pairs)),
-        tuple(content.get("primary", ())),
-        tuple(content.get("baselines", ())),
-        content.get("source", str(path)),
-    )
+    tasks = _tasks(path, given.pop("measures"), tuple(pairs))
+    return Suite(pairs=pairs, tasks=tasks, **{"source": str(path)} | {k: given[k] for k in given.keys() - rules.keys()})
 
 
-def _tasks(path: Path, measures: list[Any], pairs: tuple[str, ...]) -> tuple[SuiteTask, ...]:
+def _tasks(path: Path, measures: Sequence[Any], pairs: tuple[str, ...]) -> tuple[SuiteTask, ...]:
     pooled, alone = [], []
-    for number, given in enumerate(measures, 1):
+    for number, table in enumerate(measures, 1):
         where = f"{path}, [[measures]] {number}"
-        if not isinstance(given, dict):
-            raise _wrong(where, given, TABLE)
-        _check(where, given, MEASURE, needed=("measure",))
-        name, level, weight = given["measure"], given.get("level", "seg"), float(given.get("weight", 1))
+        given: dict[str, Any] = {"level": "seg", "weight": 1} | _checked(where, table, MEASURE, needed=("measure",))
+        name, over_all = given.pop("measure"), given.pop("pooled", False)
+        given["weight"] = float(given["weight"])
         if name not in MEASURES:
             raise DataError(
                 f"{where}, measure: unknown measure {name!r}{nearest(name, MEASURES)}; known are {', '.join(MEASURES)}"
             )
-        if level not in get_args(ScoreLevel):
-            raise _wrong(f"{where}, level", level, f"{' or '.join(get_args(ScoreLevel))}")
-        if level == "sys" and name not in BY_SYSTEM:
-            raise _wrong(f"{where}, level", level, f"seg for {name}; scores by system suit {', '.join(BY_SYSTEM)}")
-        if weight <= 0:
-            raise _wrong(f"{where}, weight", weight, "above 0")
-        if given.get("pooled") and name != "system-accuracy":
+        if given["level"] == "sys" and name not in BY_SYSTEM:
+            raise _wrong(f"{where}, level", "sys", f"seg for {name}; scores by system suit {', '.join(BY_SYSTEM)}")
+        if given["weight"] <= 0:
+            raise _wrong(f"{where}, weight", given["weight"], "above 0")
+        if over_all and name != "system-accuracy":
             raise _wrong(f"{where}, pooled", True, f"false for {name}; system-accuracy alone counts over all pairs")
-        settings = {"level": level, "weight": weight, "bounds": _plain(given.get("bounds"))}
-        if given.get("pooled"):
-            pooled.append(SuiteTask(name, pairs, **settings))
+        if over_all:
+            pooled.append(SuiteTask(name, pairs, **given))
         else:
-            alone.append([SuiteTask(name, (pair,), **settings) for pair in pairs])
+            alone.append([SuiteTask(name, (pair,), **given) for pair in pairs])
     tasks = (*pooled, *(task for of_pair in zip(*alone, strict=True) for task in of_pair))
-    names = [task.name for task in tasks]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"{path}, measures: {twice!r} stands there twice; a column has one measure: take one out")
+    for name, number in Counter(task.name for task in tasks).items():
+        if number > 1:
+            raise DataError(f"{path}, measures: {name!r} stands there twice; a column has one measure: take one out")
     return tasks
 
 
-def _check(where: str, table: Mapping[str, Any], kinds: Mapping[str, str], needed: tuple[str, ...] = ()) -> None:
-    """Refuse keys that are unknown, values of another kind, and a table that lacks a key."""
+def _checked(where: str, table: Any, kinds: Mapping[str, str], needed: Sequence[str] = ()) -> dict[str, Any]:
+    """The table, its lists as tuples; unknown keys, values of another kind and a key that lacks are refused."""
+    _check_kind(where, table, TABLE)
     for key, value in table.items():
         if key not in kinds:
             raise DataError(
                 f"{where}: unknown key {key!r}{nearest(key, kinds)}; known are {', '.join(kinds)}: correct or remove it"
             )
-        if not _is(value, kinds[key]):
-            raise _wrong(f"{where}, {key}", value, kinds[key])
+        _check_kind(f"{where}, {key}", value, kinds[key])
     for key in needed:
         if key not in table:
             raise DataError(f"{where}: no key {key!r}, which is needed: add {key} = {kinds[key]}")
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
 
 
-def _is(value: Any, kind: str) -> bool:
-    if kind == TEXT:
-        return isinstance(value, str) and bool(value.strip())
-    if kind == SWITCH:
-        return isinstance(value, bool)
-    if kind == NUMBER:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if kind == LIST:
-        return isinstance(value, list) and all(_is(one, TEXT) for one in value)
-    if kind == TABLE:
-        return isinstance(value, dict)
-    if kind == SUITE["measures"]:
-        return isinstance(value, list)
-    return isinstance(value, list) and [_is(one, NUMBER) for one in value] == [True] * 2 and value[0] < value[1]
+def _check_kind(where: str, value: Any, kind: str) -> None:
+    if not KINDS[kind](value):
+        raise _wrong(where, value, kind)
 
 
-def _plain(value: Any) -> Any:
-    """Lists as tuples."""
-    return tuple(value) if isinstance(value, list) else value
+def _all(kind: str, values: Any) -> bool:
+    return isinstance(values, list) and all(map(KINDS[kind], values))
 
 
 def _wrong(where: str, value: Any, wanted: str) -> DataError:

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from metricsmith.datasets.labelled_scores import LongTable, match_test_set
 from metricsmith.datasets.long_tables import SUFFIX
-from metricsmith.datasets.mt_metrics_eval import EvalSet, read_eval_set
+from metricsmith.datasets.metric_files import read_metrics
+from metricsmith.datasets.mt_metrics_eval import read_eval_set
 from metricsmith.datasets.score_files import read_scores
 from metricsmith.datasets.sources import read_bytes
-from metricsmith.datasets.suite_judges import judge_scores, require_systems
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.suites import PairRules, Suite
 from metricsmith.stats.correlation import FloatArray
@@ -196,7 +197,7 @@ class _PairReader:
         nothing: tuple[str, ...] = ()  # texts have been checked, and would fill the memory
         names, references = dict.fromkeys(data.outputs, nothing), dict.fromkeys(data.references, nothing)
         self.data = replace(data, outputs=names, references=references)
-        self.left_out: list[tuple[str, str, str]] = []
+        self.left_out: dict[tuple[str, str, str], None] = {}
         self.checksums: dict[str, str] = {}
         for path in (
             folder / "sources" / f"{pair}.txt",
@@ -219,19 +220,23 @@ class _PairReader:
         data, people, means = self.data, self._gold(), None
         systems = self._systems(people, without)
         gold = np.array([people[system] for system in systems])
+        rated = ~np.isnan(gold)
         if (path := data.human_file(self.rules.gold, "sys")).exists():
             by_system = self._scores(path, 1)
             means = np.array([by_system.get(system, np.full(1, math.nan)) for system in systems])
-        metrics = {one.name: one for one in self._metrics(systems, unwanted)}
+        metrics = {one.name: one for one in self._metrics(systems, unwanted, turned)}
         for path in added:
             self._sum(path)
-            for one in _judges(path, data, systems, each_run):
+        for table in read_metrics(added, each_run=each_run) if added else ():
+            for one, values in self._judges(table, systems, turned):
                 if metrics.setdefault(one.name, one) is not one:
                     raise DataError(
-                        f"{path}: {data.language_pair} has a metric {one.name!r} already: rename it in the file's "
-                        f"column 'metric', or rename a file without one"
+                        f"{table.name}: {data.language_pair} has a metric {one.name!r} already: rename it in the "
+                        f"file's column 'metric', or rename a file without one"
                     )
-                self._note_gaps(one, gold)
+                if gaps := int((rated & np.isnan(values)).sum()):
+                    why = f"no score for {gaps} of {rated.sum()} rated outputs"
+                    self.left_out["segment", one.name, f"{why}, where then no metric is measured by segment"] = None
         if not metrics:
             raise DataError(
                 f"{data.folder / 'metric-scores' / data.language_pair}: {data.language_pair} is left with no metric; "
@@ -244,9 +249,7 @@ class _PairReader:
             documents=tuple(document for _, document in data.documents),
             segments=gold,
             system_scores=means,
-            metrics={
-                name: _turned(one) if {name, one.base} & {*turned} else one for name, one in sorted(metrics.items())
-            },
+            metrics=dict(sorted(metrics.items())),
             left_out=tuple(self.left_out),
             checksums=self.checksums,
         )
@@ -283,7 +286,7 @@ class _PairReader:
             "on request": without,
         }
         dropped = {name: why for why, names in reasons.items() for name in names if name in self.data.outputs}
-        self.left_out += [("system", name, why) for name, why in sorted(dropped.items())]
+        self.left_out |= dict.fromkeys(("system", name, why) for name, why in sorted(dropped.items()))
         systems = tuple(name for name in rated if name not in dropped)
         if len(systems) < 2:
             raise DataError(
@@ -308,10 +311,8 @@ class _PairReader:
             elif {*used} <= {self.rules.reference}:
                 files = found.setdefault(base if used else base + NO_REFERENCE, {})
                 files.setdefault(stem, _Files(base, used, {})).paths[level] = path
-            elif (
-                entry := ("metric", stem, f"used {', '.join(used)}, not {self.rules.reference}")
-            ) not in self.left_out:
-                self.left_out.append(entry)
+            else:
+                self.left_out["metric", stem, f"used {', '.join(used)}, not {self.rules.reference}"] = None
         for name, files in list(found.items()):
             if len(files) > 1:
                 paths = [next(iter(one.paths.values())) for one in files.values()]
@@ -319,47 +320,53 @@ class _PairReader:
                 del found[name]
         return {name: one for name, files in found.items() for one in files.values()}
 
-    def _metrics(self, systems: Sequence[str], unwanted: Mapping[str, str]) -> Iterator[MetricScores]:
+    def _metrics(
+        self, systems: Sequence[str], unwanted: Mapping[str, str], turned: Collection[str]
+    ) -> Iterator[MetricScores]:
         for name, files in self.files.items():
             if name in unwanted:
-                self.left_out.append(("metric", name, unwanted[name]))
+                self.left_out["metric", name, unwanted[name]] = None
                 continue
             needed = [system for system in self.data.outputs if system not in files.used]
             scores: dict[str, FloatArray] = {}
+            sign = -1 if {name, files.base} & {*turned} else 1
             try:
                 for level, path in files.paths.items():
                     by_system = self._scores(path, 1 if level == "sys" else len(self.data), gaps=False)
-                    require_systems(path, by_system, needed)
-                    scores[level] = np.array([by_system[system] for system in systems])
+                    _require_systems(str(path), by_system, needed)
+                    scores[level] = sign * np.array([by_system[system] for system in systems])
             except DataError as problem:
                 self._broken(name, str(problem))
                 continue
             yield MetricScores(name, files.base, not files.used, scores.get("seg"), scores.get("sys"))
 
+    def _judges(
+        self, table: LongTable, systems: Sequence[str], turned: Collection[str]
+    ) -> Iterator[tuple[MetricScores, FloatArray]]:
+        """Judges of one's own, and their scores by segment."""
+        side = match_test_set(table, self.data)
+        _require_systems(table.name, table.systems, systems)
+        for name, column in table.columns.items():
+            values = side.pivot(-column if name in turned else column, systems, self.data.segments)
+            whole = values[:, ~np.isnan(values).any(axis=0)]
+            means = np.array([[math.fsum(row) / row.size] for row in whole]) if whole.size else None
+            yield MetricScores(name, name, False, values, means, added=True), values
+
     def _broken(self, name: str, problem: str) -> None:
         """Raise an error about a metric's files, or leave the metric out."""
         if not self.skip_broken:
             raise DataError(f"{problem}; or leave such metrics out with skip_broken=True (--skip-broken)")
-        self.left_out.append(("metric", name, problem))
-
-    def _note_gaps(self, judge: MetricScores, gold: FloatArray) -> None:
-        rated = ~np.isnan(gold)
-        gaps = 0 if judge.segments is None else int((rated & np.isnan(judge.segments)).sum())
-        if gaps:
-            why = f"no score for {gaps} of {rated.sum()} rated outputs, where then no metric is measured by segment"
-            self.left_out.append(("segment", judge.name, why))
+        self.left_out["metric", name, problem] = None
 
 
-def _judges(path: Path, data: EvalSet, systems: Sequence[str], each_run: bool) -> Iterator[MetricScores]:
-    for name, values in judge_scores(path, data, systems, each_run=each_run).items():
-        whole = values[:, ~np.isnan(values).any(axis=0)]
-        means = np.array([[math.fsum(row) / row.size] for row in whole]) if whole.size else None
-        yield MetricScores(name, name, False, values, means, added=True)
-
-
-def _turned(metric: MetricScores) -> MetricScores:
-    segments, systems = (None if side is None else -side for side in (metric.segments, metric.systems))
-    return replace(metric, segments=segments, systems=systems)
+def _require_systems(what: str, there: Collection[str], systems: Sequence[str]) -> None:
+    """Refuse, with a `DataError`, scores that lack one of these systems."""
+    missing = [system for system in systems if system not in there]
+    if missing:
+        raise DataError(
+            f"{what}: no scores of {len(missing)} of the {len(systems)} systems needed, the first is {missing[0]!r}: "
+            f"score these too"
+        )
 
 
 def _folder(root: Path, suite: Suite) -> Path:
