@@ -194,7 +194,7 @@ def evaluate_task(
         for name, chance in zip(new, chances, strict=True):
             known[floors[name]] = np.array(astuple(chance), dtype=float)
         return {
-            name: _result(name, known[keys[name]], known[floors[name]] if floors[name] in known else None, level)
+            name: _result(name, [known[key] for key in (keys[name], floors[name]) if key in known], level)
             for name in sides
         }
 
@@ -369,17 +369,14 @@ def _numbers(found: Any, interval: Interval) -> FloatArray:
     return np.array([_value(found), *beside, used, dropped, *ends], dtype=float)
 
 
-def _result(name: str, numbers: FloatArray, floor: FloatArray | None, level: float) -> MetricResult:
+def _result(name: str, parts: Sequence[FloatArray], level: float) -> MetricResult:
     """A `MetricResult` out of its `_numbers` and its chance floor, if it has one."""
     # Records that are equal stay so: there is one NaN.
     value, epsilon, error, used, dropped, low, high, drawn, undefined, *chance = (
-        math.nan if math.isnan(number) else number
-        for part in (numbers, floor)
-        if part is not None
-        for number in part.tolist()
+        math.nan if math.isnan(number) else number for number in np.concatenate(parts).tolist()
     )
     return MetricResult(
         name, value, Interval(low, high, level, int(drawn), int(undefined)),
-        ChanceFloor(*chance[:5], *map(int, chance[5:])) if chance else NOTHING,
+        ChanceFloor(*chance[:5], int(chance[5]), int(chance[6])) if chance else NOTHING,
         epsilon=epsilon, error=error, used=int(used), dropped=int(dropped),
     )  # fmt: skip

@@ -39,7 +39,7 @@ def test_a_standing_is_value_cluster_and_place():
 
 def test_an_absent_metric_has_no_average_and_no_rank():
     average, spa, acc_t, pearson = standings(FULL)["fox<b>"]
-    assert (average, pearson) == (None, None)
+    assert (average.place, average.cluster, pearson.place, pearson.cluster) == (None,) * 4
     assert (spa.cluster, acc_t.cluster) == (2, 3)
     assert rows()["fox<b>*"] == ("–", "–", "2", ".800", "3", ".500", "–", "–")
 

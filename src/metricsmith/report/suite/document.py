@@ -30,7 +30,6 @@ from metricsmith.report.meta_evaluation.document import (
     SIGNIFICANT,
     p_value_blocks,
     task_blocks,
-    tests_table,
 )
 from metricsmith.report.parted import Opening, PartedDocument
 from metricsmith.report.render import write_document
@@ -75,11 +74,11 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
     def parts(self, *, page: bool) -> list[tuple[str, str, Sequence[Block]]]:
         """The table, then the tasks, each task by itself, and what took no part."""
         record = self.record
-        tests = tests_table([one.name for one in record.averages], record.p_values)
+        averaged = [one.name for one in record.averages]
         overall: list[Block] = [
             Paragraph(suite_measured(record)), Warnings(record.warnings), *([self._links()] if page else []),
             suite_overview(record, page=page),
-            Paragraph(legend(record)), *p_value_blocks(tests, page=page),
+            Paragraph(legend(record)), *p_value_blocks(averaged, record.p_values, page=page),
         ]  # fmt: skip
         return [
             ("overview", "All tasks", overall),
@@ -114,9 +113,8 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         gold, total = self.record.gold, sum(one.weight for one in self.record.columns)
         rows = [
             (
-                one.name,
-                enumerated(list(dict.fromkeys(gold[pair] for pair in one.pairs))),
-                f"{statistic(one.weight / total)}", f"{raw(one.bounds[0])} to {raw(one.bounds[1])}",
+                one.name, enumerated(list(dict.fromkeys(gold[pair] for pair in one.pairs))),
+                statistic(one.weight / total), f"{raw(one.bounds[0])} to {raw(one.bounds[1])}",
                 *map(count, (len(one.systems), len(one.result.metrics), one.segments, one.outputs)),
                 count(one.documents or None),
             )
@@ -169,8 +167,7 @@ def suite_verdict(record: SuiteEvaluation) -> Verdict:
     doubtful = [
         column.name
         for column in record.columns
-        for one in column.result.metrics
-        if one.name == best.name and one.chance.p_value > SIGNIFICANT
+        if any(one.name == best.name and one.chance.p_value > SIGNIFICANT for one in column.result.metrics)
     ]
     if doubtful:
         return Verdict("bad", f"{first}, and may be no better than chance on {enumerated(doubtful, MOST_NAMES)}.{own}")
@@ -190,8 +187,8 @@ def _own_stated(record: SuiteEvaluation) -> str:
         return ""
     columns, found = [column.name for column in record.columns], standings(record)
     average, *values = found[added[0]]  # metrics are sorted by their average
-    if average is None:
-        lacking = [task for task, one in zip(columns, values, strict=True) if one is None or one.place is None]
+    if average.place is None:
+        lacking = [task for task, one in zip(columns, values, strict=True) if one.place is None]
         return f" {added[0]}, which was added, has no average: it lacks {enumerated(lacking, MOST_NAMES)}."
     who = f"{added[0]}, which was added," if len(added) == 1 else f"Of {len(added)} added metrics {added[0]}"
     return (
