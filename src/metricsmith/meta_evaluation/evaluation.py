@@ -375,8 +375,11 @@ def _result(name: str, parts: Sequence[FloatArray], level: float) -> MetricResul
     value, epsilon, error, used, dropped, low, high, drawn, undefined, *chance = (
         math.nan if math.isnan(number) else number for number in np.concatenate(parts).tolist()
     )
+    floor = NOTHING
+    if chance:
+        observed, mean, least, most, p_value, draws, without = chance
+        floor = ChanceFloor(observed, mean, least, most, p_value, int(draws), int(without))
+    interval = Interval(low, high, level, int(drawn), int(undefined))
     return MetricResult(
-        name, value, Interval(low, high, level, int(drawn), int(undefined)),
-        ChanceFloor(*chance[:5], int(chance[5]), int(chance[6])) if chance else NOTHING,
-        epsilon=epsilon, error=error, used=int(used), dropped=int(dropped),
-    )  # fmt: skip
+        name, value, interval, floor, epsilon=epsilon, error=error, used=int(used), dropped=int(dropped)
+    )
