@@ -113,14 +113,9 @@ def run_suite(
         check_apart([out / name for name in (*SUITE_FILES, KEPT)], "--out", {**read, "--join": options.join})
     earlier = [] if options.join is None else [_kept_beside(options.join, suite.name)]
     pairs = read_suite(
-        root,
-        suite,
-        added=judges,
-        primary=options.primary,
-        gold=options.gold_name,
-        skip_broken=options.skip_broken,
+        root, suite, added=judges, primary=options.primary, gold=options.gold_name, skip_broken=options.skip_broken,
         **reading,
-    )
+    )  # fmt: skip
     with TemporaryDirectory() as scratch, KeptFile((out or Path(scratch)) / KEPT, earlier) as kept:
         try:
             with bar_of_tests(output) as tested:

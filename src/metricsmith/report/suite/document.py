@@ -139,8 +139,8 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         kinds = Counter(one.kind for one in record.left_out)
         segments = kinds.pop("segment", 0)  # a line for each language pair
         parts = [count(number, kind) for kind, number in kinds.items()]
-        said = enumerated([*parts, *([f"segments in {count(segments, 'language pair')}"] if segments else [])])
-        left_out = [f"left out: {said}; the report and --json say why"] if said else []
+        parts += [f"segments in {count(segments, 'language pair')}"] * bool(segments)
+        left_out = [f"left out: {enumerated(parts)}; the report and --json say why"] if parts else []
         return [*lines, f"  {legend(record)}", "", *left_out, *self.ending(folder, notes=record.notes)]
 
 

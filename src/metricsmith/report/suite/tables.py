@@ -6,7 +6,7 @@ import io
 import math
 import re
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 from typing import NamedTuple
 
 from metricsmith.formats import MISSING, fit_middle, single_line, statistic
@@ -21,10 +21,8 @@ __all__ = [
 
 AVERAGE = "average"
 MARKS: Mapping[str, tuple[str, str]] = {
-    "contrastive": ("*", "contrastive"),
-    "baseline": ("†", "a baseline of the organisers"),
-    "added": ("‡", "added"),
-}
+    "contrastive": ("*", "contrastive"), "baseline": ("†", "a baseline of the organisers"), "added": ("‡", "added"),
+}  # fmt: skip
 NOREF = "[noref]"
 LONGEST_NAME = 40  # in the terminal
 # A backslash and brackets by themselves: \\ takes what stands in brackets, or a star, behind it for its own.
@@ -38,34 +36,30 @@ _SPECIAL = re.compile("[" + re.escape("".join(_LATEX)) + "]")
 
 
 class Standing(NamedTuple):
-    """One metric in one column of the table.
+    """One metric in one column of the table; all None where it is absent or undefined.
 
     Parameters
     ----------
     value : float
-        NaN if it is undefined, or the metric absent.
-    cluster, place : int or None
-        From 1: the cluster, and the place by value, which equal values share. None without a value.
+    cluster, place : int
+        From 1: the cluster, and the place by value, which equal values share.
     """
 
-    value: float = math.nan
+    value: float | None = None
     cluster: int | None = None
     place: int | None = None
 
 
-def standings(record: SuiteEvaluation) -> dict[str, tuple[Standing, ...]]:
+def standings(record: SuiteEvaluation) -> dict[str, list[Standing]]:
     """Each metric's average, then its value in each task."""
     columns: list[Sequence[SuiteAverage | MetricResult]] = [record.averages]
     columns += [column.result.metrics for column in record.columns]
-    found = [
-        {
-            one.name: Standing(one.value, one.rank, 1 + sum(other.value > one.value for other in column))
-            for one in column
-            if not math.isnan(one.value)
-        }
-        for column in columns
-    ]
-    return {one.name: tuple(column.get(one.name, Standing()) for column in found) for one in record.metrics}
+    found: dict[str, list[Standing]] = {one.name: [Standing()] * len(columns) for one in record.metrics}
+    for at, column in enumerate(columns):
+        for one in (one for one in column if not math.isnan(one.value)):
+            place = 1 + sum(other.value > one.value for other in column)
+            found[one.name][at] = Standing(one.value, one.rank, place)
+    return found
 
 
 def marked_name(metric: SuiteMetric) -> str:
@@ -86,12 +80,9 @@ def suite_overview(record: SuiteEvaluation, *, page: bool) -> TextTable:
 
     A page has language pairs above the measures, elsewhere both stand in one line. Added metrics are shaded.
     """
-    found = standings(record)
-    names = [name.replace("-", "\N{NON-BREAKING HYPHEN}") for name in _names(record, page)] if page else _names(record)
-    rows = [
-        (marked_name(one), *(cell for standing in found[one.name] for cell in _cells(standing)))
-        for one in record.metrics
-    ]
+    found, names = standings(record), _names(record, page)
+    names = [name.replace("-", "\N{NON-BREAKING HYPHEN}") for name in names] if page else names
+    rows = [(marked_name(one), *chain.from_iterable(map(_cells, found[one.name]))) for one in record.metrics]
     return TextTable(
         ("metric", *(part for name in names for part in (Cell("#", "place"), name))), rows,
         "Cluster and value of the average and of each task", style="suite",
@@ -121,14 +112,7 @@ def suite_tsv(record: SuiteEvaluation) -> str:
     found, file = standings(record), io.StringIO(newline="")
     head = ["metric", "role", *(f"{name}{part}" for name in _names(record) for part in ("", " cluster", " place"))]
 
-    rows = [
-        [
-            one.name,
-            one.role,
-            *(cell for own in found[one.name] for cell in (repr(own.value) if own.place else None, *own[1:])),
-        ]
-        for one in record.metrics
-    ]
+    rows = [[one.name, one.role, *chain.from_iterable(found[one.name])] for one in record.metrics]
     write_table(file, head, lambda: rows, separator="\t")
     return file.getvalue()
 
@@ -159,7 +143,7 @@ def suite_latex(record: SuiteEvaluation, most: int = 10) -> str:
         ]  # fmt: skip
         for one in record.metrics:
             name = _latex(marked_name(one))
-            cells = (cell for column in columns for cell in _latex_cells(found[one.name][column]))
+            cells = chain.from_iterable(_latex_cells(found[one.name][column]) for column in columns)
             lines.append(" & ".join([f"\\textit{{{name}}}" if one.role == "added" else name, *cells]) + " \\\\")
         lines += ["\\bottomrule", "\\end{tabular}"]
     return "\n".join(lines) + "\n"
