@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, compress
+from typing import Any
 
 import numpy as np
 
@@ -106,11 +107,15 @@ def evaluate_suite(
     known: Kept = {} if kept is None else kept
     left_out = [LeftOut(scores.pair, *line) for scores in pairs for line in scores.left_out]
     tables = {task.name: _scores(suite, task, by_pair, seed, decimals, left_out) for task in suite.tasks}
-    left_out += _without_gold(pairs)
+    for pair, silent in ((scores.pair, np.isnan(scores.segments).all(axis=0)) for scores in pairs):
+        if silent.any():
+            number = f"{int(silent.sum())} of {silent.size}"
+            left_out.append(LeftOut(pair, "segment", number, "no gold score for any system"))
+    testing: dict[str, Any] = {"resamples": resamples, "swap": swap, "kept": known}
     calls = {
         name: partial(
             evaluate_task, name, scores.measure, scores.metrics, scores.gold, groups=scores.documents or None,
-            significance=LEVEL, resamples=resamples, seed=scores.seed, swap=swap, tests="deciding", kept=known,
+            significance=LEVEL, seed=scores.seed, tests="deciding", **testing,
         )
         for name, scores in tables.items()
     }  # fmt: skip
@@ -119,10 +124,8 @@ def evaluate_suite(
     for name, scores in tables.items():
         values = {one.name: one.value for one in results[name].metrics if one.rank is not None}
         sides, common = common_cells(list(scores.metrics.values()), scores.gold)
-        tests = PairTests(
-            scores.measure, dict(zip(scores.metrics, sides, strict=True)), common, swap=swap, resamples=resamples,
-            seed=scores.seed, deciding=LEVEL, kept=known,
-        )  # fmt: skip
+        matrices = dict(zip(scores.metrics, sides, strict=True))
+        tests = PairTests(scores.measure, matrices, common, seed=scores.seed, deciding=LEVEL, **testing)
         averaged[name] = AveragedTask(values, tests.draws, scores.task.weight, task_bounds(scores.task))
     table = average_table(
         averaged, level=LEVEL, tested=None if tested is None else partial(tested, AVERAGE),
@@ -208,16 +211,6 @@ def _of_pair(
     return systems, gold[rated], metrics
 
 
-def _without_gold(pairs: Sequence[PairScores]) -> list[LeftOut]:
-    """A line for each language pair with segments that nobody rated."""
-    counts = {scores.pair: np.isnan(scores.segments).all(axis=0) for scores in pairs}
-    return [
-        LeftOut(pair, "segment", f"{int(silent.sum())} of {silent.size}", "no gold score for any system")
-        for pair, silent in counts.items()
-        if silent.any()
-    ]
-
-
 def _column(scores: _Scores, result: TaskResult, weights: float) -> SuiteColumn:
     task = scores.task
     together = np.array([scores.gold, *scores.metrics.values()])
@@ -244,8 +237,8 @@ def _metrics(
             return "unknown"
         return "primary" if one.base in suite.primary else "baseline" if one.base in suite.baselines else "contrastive"
 
-    ordered = [*table.values, *sorted(measured - set(table.values))]
-    return tuple(SuiteMetric(name, found[name].base, found[name].reference_free, role(found[name])) for name in ordered)
+    ordered = ((name, found[name]) for name in [*table.values, *sorted(measured - set(table.values))])
+    return tuple(SuiteMetric(name, one.base, one.reference_free, role(one)) for name, one in ordered)
 
 
 def _signature(

@@ -83,11 +83,7 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         return [
             ("overview", "All tasks", overall),
             ("tasks", "What was measured", [self._tasks(), Paragraph(f"Defined in: {record.source}.")]),
-            *(
-                (f"task-{place}", column.name, self._of_task(place, page))
-                for place, column in enumerate(record.columns, 1)
-                if column.result.metrics
-            ),
+            *((f"task-{at}", one.name, self._of_task(at, page)) for at, one in enumerate(record.columns, 1)),
             ("left-out", "Left out", [self._left_out()] if record.left_out else []),
             ("reading", "How to read this", [Terms.glossary([*AVERAGED, *(g for g in GLOSSARY if g[0] != RATER)])]),
             ("notes", "Notes", [Items(record.notes)] if record.notes else []),
@@ -97,16 +93,12 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         column = self.record.columns[place - 1]
         result = replace(column.result, task=column.measure)
         blocks = task_blocks(result, f"plot-{place}", self.record.swap, page=page)
-        if len(result.metrics) <= FEW_METRICS:
-            return blocks
-        return [Details(f"{count(len(result.metrics), 'metric')} with intervals, chance and tests", blocks)]
+        many = f"{count(len(result.metrics), 'metric')} with intervals, chance and tests"
+        return blocks if len(result.metrics) <= FEW_METRICS else [Details(many, blocks)]
 
     def _links(self) -> Markup:
-        links = [
-            element("li", element("a", column.name, href=f"#task-{place}"))
-            for place, column in enumerate(self.record.columns, 1)
-            if column.result.metrics
-        ]
+        columns = enumerate(self.record.columns, 1)
+        links = (element("li", element("a", column.name, href=f"#task-{place}")) for place, column in columns)
         return element("nav", element("ul", *links), aria_label="Tasks")
 
     def _tasks(self) -> TextTable:
@@ -134,8 +126,7 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         """The verdict, the table, what was left out in numbers, warnings, notes, and the place of the page."""
         record = self.record
         lines: list[str | TextTable] = [suite_verdict(record).sentence, suite_measured(record)]
-        for table in terminal_tables(record):
-            lines += ["", table]
+        lines += [line for table in terminal_tables(record) for line in ("", table)]
         kinds = Counter(one.kind for one in record.left_out)
         segments = kinds.pop("segment", 0)  # a line for each language pair
         parts = [count(number, kind) for kind, number in kinds.items()]
