@@ -130,8 +130,8 @@ def run_suite(
     if options.form is None or output.as_json or output.quiet:
         tell(document, out, output)
     else:
-        made = {"markdown": lambda: render_markdown(document), "tsv": lambda: suite_tsv(record)}
-        say(made.get(options.form, lambda: suite_latex(record))().rstrip("\n"))
+        made = {"markdown": render_markdown(document), "tsv": suite_tsv(record), "latex": suite_latex(record)}
+        say(made[options.form].rstrip("\n"))
 
 
 def _by_pair(added: Sequence[str], suite: Suite) -> dict[str, list[Path]]:

@@ -8,7 +8,7 @@ from statistics import median
 
 from metricsmith.formats import count, excerpt, fit_middle, raw
 from metricsmith.report.blocks import Markup, element
-from metricsmith.report.plots.svg import LinearAxis, picture, svg_text, tick_label, ticks
+from metricsmith.report.plots.svg import LinearAxis, level_frame, picture, svg_text, tick_label, ticks
 
 __all__ = ["spread_plot"]
 
@@ -34,10 +34,8 @@ def spread_plot(key: str, values: Mapping[str, Sequence[float | None]], name: st
     if highest is None:
         return Markup("")
     up = LinearAxis(0.0, (highest or 1.0) * 1.04, BOTTOM, TOP)
-    marks, words = [], []
-    for value in ticks(0.0, up.high, 5):
-        marks.append(_level(LEFT, RIGHT, up(value), "grid" if value else "zero"))
-        marks.append(svg_text(LEFT - 6, up(value) + 4, tick_label(value), "tick", "end"))
+    heights = {value: tick_label(value) for value in ticks(0.0, up.high, 5)}
+    marks, words = [level_frame(LinearAxis(0.0, 1.0, LEFT, RIGHT), up, heights, 0)], []
     band, upright = (RIGHT - LEFT) / len(values), len(values) <= UPRIGHT
     for place, (system, own) in enumerate(values.items()):
         across = LinearAxis(-0.5, len(own) - 0.5, LEFT + band * (place + 0.06), LEFT + band * (place + 0.94))
@@ -46,7 +44,8 @@ def spread_plot(key: str, values: Mapping[str, Sequence[float | None]], name: st
         if known[system]:
             middle = median(known[system])
             marks.append(_points(sorted(places), "main" if place % 2 == 0 else "down"))
-            marks.append(_level(across.start, across.end, up(middle), "zero"))
+            ends = {"x1": across.start, "x2": across.end, "y1": up(middle), "y2": up(middle)}
+            marks.append(element("line", **ends, class_="zero"))
             most = f"at most {raw(max(known[system]))}, {count(len(known[system]), 'segment')}"
             said = f"median {raw(middle)}, {most}"
         words.append(f"{system}: {said}")
@@ -58,10 +57,6 @@ def spread_plot(key: str, values: Mapping[str, Sequence[float | None]], name: st
     marks.append(_turned(name, 10, (TOP + BOTTOM) / 2, "middle"))
     title = f"{name} of each segment by system"
     return picture(key, BOTTOM + (28 if upright else 120), title, "; ".join(words), *marks)
-
-
-def _level(start: float, end: float, y: float, kind: str) -> Markup:
-    return element("line", x1=start, x2=end, y1=y, y2=y, class_=kind)
 
 
 def _turned(text: str, x: float, y: float, anchor: str) -> Markup:
