@@ -192,7 +192,7 @@ def meta_evaluate(
 
 
 def settings_stated(decimals: int | None, seed: int, resamples: int, swap: str, *, deciding: bool) -> list[str]:
-    """What decides the numbers beside the scores, as parts of a signature."""
+    """Parts of a signature: the settings that decide numbers, beside the scores."""
     return [
         f"differences {'as floats' if decimals is None else f'rounded to {decimals} decimals'}",
         f"seed {seed}, {resamples} resamples",
