@@ -59,6 +59,35 @@ def test_every_part_is_what_its_own_function_gives():
     assert math.isnan(near.error)
 
 
+class Ended(dict):
+    """Kept numbers of a run that is ended after so many of them."""
+
+    def __init__(self, most):
+        super().__init__()
+        self.most = most
+
+    def __setitem__(self, key, numbers):
+        if len(self) == self.most:
+            raise KeyboardInterrupt
+        super().__setitem__(key, numbers)
+
+
+def test_what_a_run_that_was_ended_has_made_is_kept_metric_by_metric():
+    acc, metrics = MEASURES["acc-t"], {"far": FAR, "near": NEAR}
+    whole = evaluate_task("acc-t", acc, metrics, GOLD, kept=(kept := {}), **FEW)
+    assert len(kept) == 5  # the draws of one test, two values with their intervals, two chance floors
+    for most in range(5):
+        ended = Ended(most)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate_task("acc-t", acc, metrics, GOLD, kept=ended, **FEW)
+        assert len(ended) == most
+        again = dict(ended)
+        assert repr(evaluate_task("acc-t", acc, metrics, GOLD, kept=again, **FEW)) == repr(whole)
+        assert {key: numbers.tobytes() for key, numbers in again.items()} == {
+            key: numbers.tobytes() for key, numbers in kept.items()
+        }
+
+
 def test_the_seed_reaches_the_test_of_two_metrics():
     metrics = {"near": NEAR, "also": GOLD + np.random.default_rng(2).normal(0, 0.9, GOLD.shape)}
     pearson = MEASURES["pearson"]

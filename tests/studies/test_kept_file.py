@@ -14,6 +14,10 @@ from metricsmith.studies.kept_file import KeptFile
 ODD = np.array([0.1 + 0.2, -0.0, np.nan, np.inf, 5e-324, 1 / 3])
 
 
+def keys_in(path):
+    return [json.loads(line)["key"] for line in path.read_text().splitlines()[1:]]
+
+
 def filled(path, **numbers):
     with KeptFile(path) as kept:
         for key, value in numbers.items():
@@ -30,11 +34,10 @@ def test_numbers_come_back_to_the_last_bit(tmp_path):
         assert json.loads(path.read_text().splitlines()[1])["key"] == "odd"
     with KeptFile(path) as kept:
         assert kept["odd"].tobytes() == ODD.tobytes()
-        assert (list(kept), len(kept), "odd" in kept, "even" in kept) == (["odd"], 1, True, False)
+        assert ("odd" in kept, "even" in kept) == (True, False)
         with pytest.raises(KeyError):
             kept["even"]
-        with pytest.raises(TypeError, match="never deleted"):
-            del kept["odd"]
+    assert keys_in(path) == ["odd"]
 
 
 @pytest.mark.parametrize("lost", [1, 5, 60])
@@ -43,7 +46,8 @@ def test_a_torn_last_line_is_dropped_and_the_next_begins_where_it_did(tmp_path, 
     content = path.read_bytes()
     path.write_bytes(content[:-lost])
     with KeptFile(path) as kept:
-        assert list(kept) == ["first"]
+        assert keys_in(path) == ["first"]
+        assert "second" not in kept
         kept["second"] = np.array([3.0])
     assert path.read_bytes() == content
 
@@ -89,22 +93,18 @@ def test_numbers_of_other_files_are_found_and_copied_when_they_are_used(tmp_path
     other = filled(tmp_path / "other.jsonl", used=[1], unused=[2])
     before = other.read_bytes()
     with KeptFile(tmp_path / "own.jsonl", also=[other]) as kept:
-        assert sorted(kept) == ["unused", "used"]
-        assert len(kept) == 2
-        assert "unused" in kept
+        assert ("used" in kept, "unused" in kept, "neither" in kept) == (True, True, False)
         assert kept["used"].tolist() == kept["used"].tolist() == [1]
     assert other.read_bytes() == before
-    with KeptFile(tmp_path / "own.jsonl") as kept:
-        assert list(kept) == ["used"]
-    assert (tmp_path / "own.jsonl").read_text().count("\n") == 2
+    assert keys_in(tmp_path / "own.jsonl") == ["used"]
 
 
 def test_threads_write_whole_lines(tmp_path):
     with KeptFile(tmp_path / "kept.jsonl") as kept, ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: kept.__setitem__(str(number), np.full(500, float(number))), range(200)))
     with KeptFile(tmp_path / "kept.jsonl") as kept:
-        assert {int(key) for key in kept} == set(range(200))
-        assert all((kept[key] == int(key)).all() for key in kept)
+        assert sorted(map(int, keys_in(tmp_path / "kept.jsonl"))) == list(range(200))
+        assert all((kept[str(number)] == number).all() for number in range(200))
 
 
 def test_a_second_writer_is_refused(tmp_path):

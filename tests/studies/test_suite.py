@@ -210,10 +210,10 @@ def drawn_in(names, p_values):
 
 
 def numbers_of(record):
-    """The number of arrays that a table rests on: one for each metric and each two metrics drawn, by task."""
+    """The number of arrays that a table rests on: two for each metric and one for each two metrics drawn, by task."""
     average = drawn_in([one.name for one in record.averages], record.p_values)
     return sum(
-        len(column.result.metrics)
+        2 * len(column.result.metrics)
         + len(average | drawn_in([one.name for one in column.result.metrics], column.result.p_values))
         for column in record.columns
     )

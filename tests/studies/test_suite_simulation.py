@@ -1,4 +1,4 @@
-"""How often a suite tells two equally good metrics apart, on average and task by task; docs/wmt.md has the figures."""
+"""The rate at which a suite tells two equally good metrics apart, on average and by task: see docs/wmt.md."""
 
 from __future__ import annotations
 

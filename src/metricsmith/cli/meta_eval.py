@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -93,11 +93,14 @@ def meta_eval_command(
 
     elsewhere = {"GOLD": gold, "--task": task, "--target": target, "--weights": weights, "--documents": documents}
     check_mode(suite, {**elsewhere, "--tests": tests})
+    exchanged, made = check_tests(swap, tests)
+    reading: dict[str, Any] = {
+        "metrics": metric or (), "without": without or (), "lower_is_better": lower_is_better or (),
+        "each_run": each_run,
+    }  # fmt: skip
+    testing: dict[str, Any] = {"decimals": decimals, "resamples": resamples, "seed": seed, "swap": exchanged}
     if suite.suite is not None:
-        run_suite(
-            scores, suite, out, output, added=add or (), each_run=each_run, metrics=metric or (), without=without or (),
-            lower_is_better=lower_is_better or (), decimals=decimals, resamples=resamples, swap=swap, seed=seed,
-        )  # fmt: skip
+        run_suite(scores, suite, out, output, added=add or (), reading=reading, testing=testing)
         return
     if gold is None:
         raise OptionError("GOLD is missing: name the file of people's ratings, or a shared task with --suite")
@@ -110,17 +113,15 @@ def meta_eval_command(
         given |= {f"--add {path}": Path(path) for path in add or ()}
         check_apart([out / name for name in META_EVALUATION_FILES], "--out", given)
     tasks_by_name(task or (), decimals=decimals)
-    exchanged, made = check_tests(swap, tests)
     read = read_score_matrices(
-        scores, gold, metrics=metric or (), target=target, lower_is_better=lower_is_better or (),
-        weights=None if weights is None else MQMWeights.named(weights), without=without or (), documents=documents,
-        added=add or (), each_run=each_run,
+        scores, gold, target=target, weights=None if weights is None else MQMWeights.named(weights),
+        documents=documents, added=add or (), **reading,
     )  # fmt: skip
     with bar_of_tests(output) as tested:
         record = meta_evaluate(
             read.metrics, read.gold, systems=read.systems, raters=read.raters, documents=read.documents,
-            tasks=task or (), decimals=decimals, resamples=resamples, seed=seed, swap=exchanged, tests=made,
-            target=read.target, sources=read.sources, notes=read.notes, tested=tested, marked=read.marked,
+            tasks=task or (), tests=made, target=read.target, sources=read.sources, notes=read.notes, tested=tested,
+            marked=read.marked, **testing,
         )  # fmt: skip
     if out is not None:
         write_into(write_meta_evaluation, record, out)

@@ -89,6 +89,8 @@ def mqm_command(
     """Judge translations by the errors that a model finds in several runs, or on another scale."""
     from metricsmith.datasets.segments import read_translations
     from metricsmith.model_calls.models import LOWEST_TEMPERATURE, using
+    from metricsmith.mqm import MQMWeights
+    from metricsmith.programs.judges.mqm import MQMJudge
     from metricsmith.programs.translations import recorded
     from metricsmith.report.translations.document import TRANSLATION_FILES, TranslationDocument, write_translations
     from metricsmith.scoring import estimate
@@ -101,9 +103,10 @@ def mqm_command(
         if not language.strip():
             raise OptionError(f"{option} is needed: name the language, say English")
     columns = _columns(column or ())
+    of_mqm, of_scales = ("mqm",), ASSESSED
     _check_judge(judge, {
-        "--references": bool(references), "--column reference=...": "reference" in columns,
-        "--weights": weights is not None, "--no-spans": no_spans,
+        "--references": (of_scales, references), "--column reference=...": (of_scales, "reference" in columns),
+        "--weights": (of_mqm, weights is not None), "--no-spans": (of_mqm, no_spans),
     })  # fmt: skip
     runs = (RUNS if judge == "mqm" else 1) if runs is None else runs
     if temperature is None and (judge == "mqm" or runs > 1):
@@ -114,11 +117,13 @@ def mqm_command(
             f"{LOWEST_TEMPERATURE} alone; raise it, or give --runs 1"
         )
     asked: dict[str, Any] = {"source_language": source_lang, "target_language": target_lang, "context": context}
-    combined = {"aggregate": aggregate, "min_runs": min_runs, "stop_when": stop_when}
+    combined: dict[str, Any] = {"aggregate": aggregate, "min_runs": min_runs, "stop_when": stop_when}
     if judge == "mqm":
-        made = _mqm_judge({**asked, "spans": not no_spans}, runs, temperature, weights, combined)
+        costs = MQMWeights.named(weights or "gemba")
+        asked |= {"spans": not no_spans, "weights": costs, "runs": runs, "temperature": temperature}
+        made: TranslationJudge | Repeated = MQMJudge(**asked, **{**combined, "aggregate": aggregate or "rrwa"})
     else:
-        made = _other_judge(judge, asked, bool(references) or "reference" in columns, runs, combined)
+        made = _on_scale(judge, asked, bool(references) or "reference" in columns, runs, combined)
         model = replace(model, temperature=temperature)
     translations = read_translations(
         source, targets or (), documents=documents, columns=columns, references=references or ()
@@ -148,12 +153,11 @@ def mqm_command(
         raise ModelFailure(f"no segment has a score; the first: {record.segments[0].error}")
 
 
-def _check_judge(judge: str, given: Mapping[str, bool]) -> None:
-    """Refuse an unknown judge, and options that belong to other judges."""
+def _check_judge(judge: str, given: Mapping[str, tuple[Sequence[str], object]]) -> None:
+    """Refuse an unknown judge, and options that belong to other judges: those it belongs to, and a true value."""
     if judge not in JUDGES:
         raise OptionError(f"--judge {judge!r} is unknown{nearest(judge, JUDGES)}; allowed are {', '.join(JUDGES)}")
-    for option, there in given.items():
-        belongs = ("mqm",) if option in ("--weights", "--no-spans") else ASSESSED
+    for option, (belongs, there) in given.items():
         if there and judge not in belongs:
             raise OptionError(
                 f"{option} belongs to --judge {', '.join(belongs)}, and --judge {judge} takes none: leave it out, or "
@@ -161,19 +165,7 @@ def _check_judge(judge: str, given: Mapping[str, bool]) -> None:
             )
 
 
-def _mqm_judge(
-    asked: Mapping[str, Any], runs: int, temperature: float | None, weights: str | None, combined: Mapping[str, Any]
-) -> Repeated:
-    from metricsmith.mqm import MQMWeights
-    from metricsmith.programs.judges.mqm import MQMJudge
-
-    return MQMJudge(
-        **asked, weights=MQMWeights.named(weights or "gemba"), runs=runs, temperature=temperature,
-        **{**combined, "aggregate": combined["aggregate"] or "rrwa"},
-    )  # fmt: skip
-
-
-def _other_judge(
+def _on_scale(
     kind: str, asked: Mapping[str, Any], referenced: bool, runs: int, combined: Mapping[str, Any]
 ) -> TranslationJudge | Repeated:
     """The judge of a scale, repeated where it is asked several times."""

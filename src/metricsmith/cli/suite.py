@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -81,22 +81,12 @@ def check_mode(options: SuiteOptions, elsewhere: Mapping[str, object]) -> None:
 
 
 def run_suite(
-    root: Path,
-    options: SuiteOptions,
-    out: Path | None,
-    output: OutputOptions,
-    *,
-    added: Sequence[str],
-    each_run: bool,
-    metrics: Sequence[str],
-    without: Sequence[str],
-    lower_is_better: Sequence[str],
-    decimals: int | None,
-    resamples: int,
-    swap: str,
-    seed: int,
-) -> None:
+    root: Path, options: SuiteOptions, out: Path | None, output: OutputOptions, *,
+    added: Sequence[str], reading: Mapping[str, Any], testing: Mapping[str, Any],
+) -> None:  # fmt: skip
     """Evaluate a suite, print its table and write its report; what is computed is kept in the report's folder.
+
+    `reading` are further options of `read_suite`, `testing` of `evaluate_suite`.
 
     Raises
     ------
@@ -107,17 +97,15 @@ def run_suite(
     """
     from metricsmith.datasets.suite_files import named_suite
     from metricsmith.datasets.suite_roots import read_suite
-    from metricsmith.meta_evaluation.ranking import check_tests
     from metricsmith.report.render import render_markdown
     from metricsmith.report.suite.document import SUITE_FILES, SuiteDocument, write_suite
     from metricsmith.report.suite.tables import suite_latex, suite_tsv
     from metricsmith.studies.kept_file import KeptFile
     from metricsmith.studies.suite import evaluate_suite
 
-    exchanged, _ = check_tests(swap, None)
     suite = named_suite(options.suite or "")
     judges = _by_pair(added, suite)
-    if each_run and not judges:
+    if reading["each_run"] and not judges:
         raise OptionError("--each-run has a meaning with --add PAIR=FILE only, beside --suite: name a judge's file")
     if out is not None:
         check_writable(out, "--out", folder=True)
@@ -125,16 +113,13 @@ def run_suite(
         check_apart([out / name for name in (*SUITE_FILES, KEPT)], "--out", {**read, "--join": options.join})
     earlier = [] if options.join is None else [_kept_beside(options.join, suite.name)]
     pairs = read_suite(
-        root, suite, added=judges, each_run=each_run, metrics=metrics, primary=options.primary, gold=options.gold_name,
-        without=without, lower_is_better=lower_is_better, skip_broken=options.skip_broken,
+        root, suite, added=judges, primary=options.primary, gold=options.gold_name, skip_broken=options.skip_broken,
+        **reading,
     )  # fmt: skip
     with TemporaryDirectory() as scratch, KeptFile((out or Path(scratch)) / KEPT, earlier) as kept:
         try:
             with bar_of_tests(output) as tested:
-                record = evaluate_suite(
-                    suite, pairs, resamples=resamples, seed=seed, swap=exchanged, decimals=decimals, kept=kept,
-                    tested=tested,
-                )  # fmt: skip
+                record = evaluate_suite(suite, pairs, kept=kept, tested=tested, **testing)
         except KeyboardInterrupt:
             if out is not None:
                 say(f"what was computed stands in {out / KEPT}, from which the same command goes on", err=True)
@@ -145,8 +130,8 @@ def run_suite(
     if options.form is None or output.as_json or output.quiet:
         tell(document, out, output)
     else:
-        made = {"markdown": lambda: render_markdown(document), "tsv": lambda: suite_tsv(record)}
-        say(made.get(options.form, lambda: suite_latex(record))().rstrip("\n"))
+        made = {"markdown": render_markdown(document), "tsv": suite_tsv(record), "latex": suite_latex(record)}
+        say(made[options.form].rstrip("\n"))
 
 
 def _by_pair(added: Sequence[str], suite: Suite) -> dict[str, list[Path]]:

@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 
 from metricsmith.errors import DataError
-from metricsmith.meta_evaluation.matrices import FloatArray
-from metricsmith.meta_evaluation.ranking import average_over_tasks, clusters
+from metricsmith.meta_evaluation.ranking import RankTable, average_over_tasks, clusters
 from metricsmith.stats.resampling.permutation import PermutationDraws
 from metricsmith.threads import in_threads, one_thread
 
-__all__ = ["AverageTable", "AveragedTask", "average_draws", "average_table", "task_seed"]
+__all__ = ["AveragedTask", "average_draws", "average_table", "task_seed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +43,6 @@ class AveragedTask:
         return (self.values[name] - low) / (high - low)
 
 
-@dataclass(frozen=True, slots=True)
-class AverageTable:
-    """Averages of metrics, best first.
-
-    Parameters
-    ----------
-    values : dict of str to float
-        In [0, 1]; equal ones in the order of their names.
-    ranks : dict of str to int
-        As in `RankTable`.
-    p_values : ndarray, shape (m, m)
-        One-sided, above the diagonal; NaN where two were not tested.
-    """
-
-    values: dict[str, float]
-    ranks: dict[str, int]
-    p_values: FloatArray
-
-
 @one_thread()
 def average_table(
     tasks: Mapping[str, AveragedTask],
@@ -71,8 +51,10 @@ def average_table(
     every: bool = False,
     tested: Callable[[int, int], None] | None = None,
     workers: int = 1,
-) -> AverageTable:
+) -> RankTable:
     """The weighted mean over tasks of each metric's mapped values, with clusters of those that no test tells apart.
+
+    Averages lie in [0, 1]; equal ones stand in the order of their names.
 
     Parameters
     ----------
@@ -101,7 +83,7 @@ def average_table(
         raise DataError("there are no tasks to average over: give at least one")
     names = sorted(set.intersection(*(set(task.values) for task in tasks.values())))
     if not names:
-        return AverageTable({}, {}, np.zeros((0, 0)))
+        return RankTable({}, {}, np.zeros((0, 0)))
     mapped = {label: {name: task.mapped(name) for name in names} for label, task in tasks.items()}
     means = average_over_tasks(mapped, weights={label: task.weight for label, task in tasks.items()})
     ordered = list(means)
@@ -111,7 +93,7 @@ def average_table(
         return draws.test("greater").p_value
 
     p_values, ranks = clusters(len(ordered), p_value, level, every, tested)
-    return AverageTable({name: means[name].value for name in ordered}, dict(zip(ordered, ranks, strict=True)), p_values)
+    return RankTable({name: means[name].value for name in ordered}, dict(zip(ordered, ranks, strict=True)), p_values)
 
 
 def average_draws(tasks: Sequence[AveragedTask], first: str, second: str, *, workers: int = 1) -> PermutationDraws:

@@ -185,14 +185,18 @@ def evaluate_task(
 
     def results(sides: Mapping[str, FloatArray], truth: FloatArray) -> dict[str, MetricResult]:
         keys = {name: key_of("result", how, scores, truth) for name, scores in sides.items()}
-        found = {name: statistic(sides[name], truth) for name in sides if keys[name] not in known}
-        new = [name for name, one in found.items() if not math.isnan(_value(one))]
-        chances = chance_floors(statistic, [sides[name] for name in new], truth, seed=seed) if new else []
-        floors = dict(zip(new, chances, strict=True))
-        for name, one in found.items():
+        for name in (name for name in sides if keys[name] not in known):  # each is kept as soon as it is there
             interval = measure_interval(statistic, sides[name], truth, groups, level=level)
-            known[keys[name]] = _numbers(one, interval, floors.get(name, NOTHING))
-        return {name: _result(name, known[keys[name]], level) for name in sides}
+            known[keys[name]] = _numbers(statistic(sides[name], truth), interval)
+        floors = {name: f"{keys[name]} floor" for name in sides}
+        new = [name for name in sides if floors[name] not in known and not math.isnan(known[keys[name]][0])]
+        chances = chance_floors(statistic, [sides[name] for name in new], truth, seed=seed) if new else []
+        for name, chance in zip(new, chances, strict=True):
+            known[floors[name]] = np.array(astuple(chance), dtype=float)
+        return {
+            name: _result(name, [known[key] for key in (keys[name], floors[name]) if key in known], level)
+            for name in sides
+        }
 
     values = {name: measure_value(statistic, scores, common) for name, scores in matrices.items()}
     defined = {name: scores for name, scores in matrices.items() if not math.isnan(values[name])}
@@ -356,24 +360,26 @@ def _value(found: Any) -> float:
     return float(found.value if hasattr(found, "value") else found)
 
 
-def _numbers(found: Any, interval: Interval, floor: ChanceFloor) -> FloatArray:
-    """The content of a `MetricResult`, as an array."""
+def _numbers(found: Any, interval: Interval) -> FloatArray:
+    """The content of a `MetricResult` but for its chance floor, as an array."""
     used = getattr(found, "groups_used", getattr(found, "segments", 0))
     dropped = getattr(found, "groups_dropped", getattr(found, "segments_dropped", 0))
     beside = (getattr(found, name, math.nan) for name in ("epsilon", "error"))
     ends = interval.low, interval.high, interval.draws, interval.undefined
-    return np.array([_value(found), *beside, used, dropped, *ends, *astuple(floor)], dtype=float)
+    return np.array([_value(found), *beside, used, dropped, *ends], dtype=float)
 
 
-def _result(name: str, numbers: FloatArray, level: float) -> MetricResult:
-    """A `MetricResult` out of its `_numbers`."""
-    value, epsilon, error, used, dropped, low, high, drawn, undefined, *floor = (
-        math.nan if math.isnan(number) else number
-        for number in numbers.tolist()  # records that are equal stay so
+def _result(name: str, parts: Sequence[FloatArray], level: float) -> MetricResult:
+    """A `MetricResult` out of its `_numbers` and its chance floor, if it has one."""
+    # Records that are equal stay so: there is one NaN.
+    value, epsilon, error, used, dropped, low, high, drawn, undefined, *chance = (
+        math.nan if math.isnan(number) else number for number in np.concatenate(parts).tolist()
     )
+    floor = NOTHING
+    if chance:
+        observed, mean, least, most, p_value, draws, without = chance
+        floor = ChanceFloor(observed, mean, least, most, p_value, int(draws), int(without))
     interval = Interval(low, high, level, int(drawn), int(undefined))
-    observed, mean, least, most, p_value, draws, without = floor
-    chance = ChanceFloor(observed, mean, least, most, p_value, int(draws), int(without))
     return MetricResult(
-        name, value, interval, chance, epsilon=epsilon, error=error, used=int(used), dropped=int(dropped)
+        name, value, interval, floor, epsilon=epsilon, error=error, used=int(used), dropped=int(dropped)
     )

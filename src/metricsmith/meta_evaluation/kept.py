@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import MutableMapping
+from typing import Protocol
 
 import numpy as np
 
@@ -11,8 +11,15 @@ from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["Kept", "key_of"]
 
-Kept = MutableMapping[str, FloatArray]
-"""Arrays of shape (m,) by the `key_of` what they were computed from: a dict, or a file that outlives the run."""
+
+class Kept(Protocol):
+    """Arrays of shape (m,) by the `key_of` what they were computed from: a dict, or a file that outlives the run."""
+
+    def __contains__(self, key: str, /) -> bool: ...
+
+    def __getitem__(self, key: str, /) -> FloatArray: ...
+
+    def __setitem__(self, key: str, numbers: FloatArray, /) -> None: ...
 
 
 def key_of(*parts: object) -> str:

@@ -125,26 +125,20 @@ def evaluate_marks(rows: MarkedRows, *, permutations: int = 1000, seed: int = 0)
     gold = [rows.gold[place] for place in both]
     texts, documents = ([of[place] for place in both] for of in (rows.texts, rows.documents))
     measured = {
-        name: character_f1([marks[place] for place in both], gold, texts) for name, marks in rows.judges.items()
+        name: character_f1([marks[place] for place in both], gold, texts)
+        for name, marks in (rows.judges if both else {}).items()
     }
     order = sorted(measured, key=lambda name: (math.isnan(measured[name].f1), -np.nan_to_num(measured[name].f1)))
-    if not both:
-        order = []
     judges = []
     for name in order:
         one = measured[name]
-        ends = {kind: character_f1_interval(one.terms, documents, statistic=kind) for kind in STATISTICS}
-        judges.append(
-            MarksOfJudge(
-                name, one.f1, one.precision, one.recall, ends["f1"], ends["precision"], ends["recall"],
-                one.unlocated_predicted,
-            )
-        )  # fmt: skip
+        f1, precision, recall = (character_f1_interval(one.terms, documents, statistic=kind) for kind in STATISTICS)
+        ends = f1, precision, recall
+        judges.append(MarksOfJudge(name, one.f1, one.precision, one.recall, *ends, one.unlocated_predicted))
     comparisons = []
     for best, other in combinations(order, 2):
-        test, interval = character_f1_difference(
-            measured[best].terms, measured[other].terms, documents, permutations=permutations, seed=seed
-        )
+        terms = measured[best].terms, measured[other].terms
+        test, interval = character_f1_difference(*terms, documents, permutations=permutations, seed=seed)
         comparisons.append(MarkedComparison(best, other, float(test.observed), interval, test.p_value))
     return MarkedErrors(
         tuple(judges), tuple(comparisons), len(both), len(rows.gold) - len(both), len(set(documents)), rows.left_out

@@ -41,14 +41,14 @@ class RankTable:
         One-sided, above the diagonal: that the metric of the row is better than that of the column; NaN elsewhere, and
         for pairs that were not tested.
     cells, missing : int
-        Cells that all metrics and gold have, and cells with gold that some metric lacks.
+        Cells that all metrics and gold have, and cells with gold that some metric lacks; 0 for averages over tasks.
     """
 
     values: dict[str, float]
     ranks: dict[str, int]
     p_values: FloatArray
-    cells: int
-    missing: int
+    cells: int = 0
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from metricsmith.meta_evaluation.evaluation import WMT24
 from metricsmith.meta_evaluation.suites import PairRules, ScoreLevel, Suite, SuiteTask
 
 __all__ = ["SUITES"]
@@ -57,17 +58,12 @@ PAIRS_25 = {pair: PairRules("mqm" if pair in MQM_25 else "esa-human1") for pair 
 
 
 def _suite(
-    name: str,
-    test_set: str,
-    pairs: Mapping[str, PairRules],
-    lists: tuple[str, str],
-    tasks: tuple[SuiteTask, ...] | None = None,
+    name: str, test_set: str, pairs: Mapping[str, PairRules], lists: tuple[str, str], tasks: tuple[SuiteTask, ...] = ()
 ) -> Suite:
     """A suite, by default with the two tasks by language pair of WMT24."""
-    if tasks is None:
-        tasks = tuple(SuiteTask(measure, (pair,)) for pair in pairs for measure in ("spa", "acc-t"))
+    own = tasks or tuple(SuiteTask(measure, (pair,)) for pair in pairs for measure in WMT24)
     primary, baselines = (tuple(names.split()) for names in lists)
-    return Suite(name, test_set, MappingProxyType(dict(pairs)), tasks, primary, baselines, SOURCE)
+    return Suite(name, test_set, MappingProxyType(dict(pairs)), own, primary, baselines, SOURCE)
 
 
 BY_PAIR_23: tuple[tuple[str, ScoreLevel], ...] = (("system-pearson", "sys"), ("pearson", "seg"), ("acc-t", "seg"))

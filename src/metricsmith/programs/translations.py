@@ -215,13 +215,10 @@ def _segment(
 
 
 def _nearest(judgement: Judgement, parts: Sequence[Judgement], kept: NDArray[np.bool_]) -> str:
-    """The reasons of the run whose number is the nearest to the judgement's."""
-    raws = [part.raw for part in parts]
-    apart = [
-        math.inf if raw is None or judgement.raw is None or not stays else abs(raw - judgement.raw)
-        for raw, stays in zip(raws, kept, strict=True)
-    ]
-    return parts[int(np.argmin(apart))].feedback if judgement.ok else ""
+    """The reasons of the kept run whose number is the nearest to the judgement's; empty without one."""
+    runs = [(part.raw, part.feedback) for part, stays in zip(parts, kept, strict=True) if stays]
+    known = [(abs(raw - judgement.raw), told) for raw, told in runs if raw is not None and judgement.raw is not None]
+    return min(known, key=lambda one: one[0])[1] if known and judgement.ok else ""
 
 
 def _by_severity(part: Judgement) -> dict[str, int] | None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 
@@ -22,7 +21,7 @@ __all__ = ["KeptFile"]
 HEADER = b'{"format": "metricsmith kept numbers", "schema_version": 1}\n'
 
 
-class KeptFile(MutableMapping[str, FloatArray]):
+class KeptFile(AbstractContextManager["KeptFile"]):
     """Arrays by key, each appended to a file as it is made; a `metricsmith.meta_evaluation.kept.Kept`.
 
     Numbers come back to the last bit, so that a run that was killed gives the same table when it is started again. A
@@ -59,10 +58,14 @@ class KeptFile(MutableMapping[str, FloatArray]):
         if not whole:
             self._append(HEADER)
 
+    def __contains__(self, key: str) -> bool:
+        """True where there are numbers of this key."""
+        return key in self._own or key in self._elsewhere
+
     def __getitem__(self, key: str) -> FloatArray:
         """Returns the numbers of this key."""
         with self._lock:
-            if key not in self._own and key in self._elsewhere:
+            if key not in self._own:
                 self._write(key, self._elsewhere[key])
             return self._own[key]
 
@@ -71,29 +74,7 @@ class KeptFile(MutableMapping[str, FloatArray]):
         with self._lock:
             self._write(key, np.array(numbers, dtype="<f8"))
 
-    def __delitem__(self, key: str) -> None:
-        """Nothing is ever deleted."""
-        raise TypeError("kept numbers are appended, never deleted")
-
-    def __iter__(self) -> Iterator[str]:
-        """Yields the keys."""
-        return iter({**self._elsewhere, **self._own})
-
-    def __len__(self) -> int:
-        """The number of keys."""
-        return len({**self._elsewhere, **self._own})
-
-    def __contains__(self, key: object) -> bool:
-        """True where there are numbers of this key."""
-        return key in self._own or key in self._elsewhere
-
-    def __enter__(self) -> Self:
-        """Returns itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the file."""
         self._stream.close()
 

@@ -7,20 +7,22 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, compress
+from typing import Any
 
 import numpy as np
 
 from metricsmith.datasets.suite_roots import MetricScores, PairScores
 from metricsmith.errors import DataError, OptionError
-from metricsmith.meta_evaluation.averaging import AveragedTask, AverageTable, average_table, task_seed
+from metricsmith.meta_evaluation.averaging import AveragedTask, average_table, task_seed
 from metricsmith.meta_evaluation.evaluation import TaskResult, evaluate_task, side_by_side, tasks_by_name
 from metricsmith.meta_evaluation.kept import Kept, key_of
 from metricsmith.meta_evaluation.matrices import FloatArray, Measure, common_cells
 from metricsmith.meta_evaluation.measures import SystemAccuracy
-from metricsmith.meta_evaluation.ranking import check_tests
+from metricsmith.meta_evaluation.ranking import RankTable, check_tests
 from metricsmith.meta_evaluation.significance import PairTests, Swap
 from metricsmith.meta_evaluation.suites import Suite, SuiteTask, task_bounds
+from metricsmith.report.meta_evaluation.record import settings_stated
 from metricsmith.report.suite.record import LeftOut, SuiteAverage, SuiteColumn, SuiteEvaluation, SuiteMetric
 from metricsmith.version import __version__
 
@@ -105,11 +107,15 @@ def evaluate_suite(
     known: Kept = {} if kept is None else kept
     left_out = [LeftOut(scores.pair, *line) for scores in pairs for line in scores.left_out]
     tables = {task.name: _scores(suite, task, by_pair, seed, decimals, left_out) for task in suite.tasks}
-    left_out += _without_gold(pairs)
+    for pair, silent in ((scores.pair, np.isnan(scores.segments).all(axis=0)) for scores in pairs):
+        if silent.any():
+            number = f"{int(silent.sum())} of {silent.size}"
+            left_out.append(LeftOut(pair, "segment", number, "no gold score for any system"))
+    testing: dict[str, Any] = {"resamples": resamples, "swap": swap, "kept": known}
     calls = {
         name: partial(
             evaluate_task, name, scores.measure, scores.metrics, scores.gold, groups=scores.documents or None,
-            significance=LEVEL, resamples=resamples, seed=scores.seed, swap=swap, tests="deciding", kept=known,
+            significance=LEVEL, seed=scores.seed, tests="deciding", **testing,
         )
         for name, scores in tables.items()
     }  # fmt: skip
@@ -118,10 +124,8 @@ def evaluate_suite(
     for name, scores in tables.items():
         values = {one.name: one.value for one in results[name].metrics if one.rank is not None}
         sides, common = common_cells(list(scores.metrics.values()), scores.gold)
-        tests = PairTests(
-            scores.measure, dict(zip(scores.metrics, sides, strict=True)), common, swap=swap, resamples=resamples,
-            seed=scores.seed, deciding=LEVEL, kept=known,
-        )  # fmt: skip
+        matrices = dict(zip(scores.metrics, sides, strict=True))
+        tests = PairTests(scores.measure, matrices, common, seed=scores.seed, deciding=LEVEL, **testing)
         averaged[name] = AveragedTask(values, tests.draws, scores.task.weight, task_bounds(scores.task))
     table = average_table(
         averaged, level=LEVEL, tested=None if tested is None else partial(tested, AVERAGE),
@@ -131,31 +135,19 @@ def evaluate_suite(
     columns = tuple(_column(scores, results[name], weights) for name, scores in tables.items())
     own_notes = [DECIDING, *([LIMIT] if any(task.measure == "spa" for task in suite.tasks) else [])]
     return SuiteEvaluation(
-        suite=suite.name,
-        source=suite.source,
-        columns=columns,
-        metrics=_metrics(suite, pairs, columns, table),
+        suite=suite.name, source=suite.source, columns=columns, metrics=_metrics(suite, pairs, columns, table),
         averages=tuple(SuiteAverage(name, value, table.ranks[name]) for name, value in table.values.items()),
         p_values=tuple(map(tuple, table.p_values.tolist())),
-        gold={scores.pair: scores.gold_name for scores in pairs},
-        left_out=tuple(dict.fromkeys(left_out)),
-        seed=seed,
-        resamples=resamples,
-        signature=_signature(suite, pairs, columns, seed, resamples, swap, decimals),
-        notes=(*notes, *own_notes),
-        warnings=tuple(_warnings(tables, columns)),
-        swap=swap,
-    )
+        gold={scores.pair: scores.gold_name for scores in pairs}, left_out=tuple(dict.fromkeys(left_out)),
+        seed=seed, resamples=resamples, signature=_signature(suite, pairs, columns, seed, resamples, swap, decimals),
+        notes=(*notes, *own_notes), warnings=tuple(_warnings(tables, columns)), swap=swap,
+    )  # fmt: skip
 
 
 def _scores(
-    suite: Suite,
-    task: SuiteTask,
-    pairs: Mapping[str, PairScores],
-    seed: int,
-    decimals: int | None,
+    suite: Suite, task: SuiteTask, pairs: Mapping[str, PairScores], seed: int, decimals: int | None,
     left_out: list[LeftOut],
-) -> _Scores:
+) -> _Scores:  # fmt: skip
     """The scores that a task compares; what it has to leave out is added to the list."""
     for pair in task.pairs:
         if pair not in pairs:
@@ -172,19 +164,17 @@ def _scores(
     names = sorted(set.intersection(*(set(metrics) for _, _, metrics in parts)))
     if not names:
         raise DataError(f"{task.name}: no metric has scores by {task.level} in {', '.join(task.pairs)}")
+    systems = [
+        system if len(parts) == 1 else f"{pair}:{system}"
+        for pair, (own, _, _) in zip(task.pairs, parts, strict=True)
+        for system in own
+    ]
     return _Scores(
-        task,
-        measure,
-        task_seed(seed, task.name),
-        tuple(
-            system if len(parts) == 1 else f"{pair}:{system}"
-            for pair, (systems, _, _) in zip(task.pairs, parts, strict=True)
-            for system in systems
-        ),
+        task, measure, task_seed(seed, task.name), tuple(systems),
         pairs[task.pairs[0]].documents if task.level == "seg" else (),
         np.concatenate([gold for _, gold, _ in parts]),
         {name: np.concatenate([metrics[name] for _, _, metrics in parts]) for name in names},
-    )
+    )  # fmt: skip
 
 
 def _of_pair(
@@ -205,51 +195,34 @@ def _of_pair(
             f"human-scores/{scores.pair}.{scores.gold_name}.sys.score"
         )
     rated = ~np.isnan(gold[:, 0])
-    systems, silent = (
-        tuple(system for system, has in zip(scores.systems, rated, strict=True) if has == wanted)
-        for wanted in (True, False)
-    )
-    lines = [("system", system, "no gold score by system: not in tasks on these") for system in silent]
-    metrics = {name: one.systems[rated] for name, one in scores.metrics.items() if one.systems is not None}
-    for name in list(metrics):
-        lacking = [system for system, score in zip(systems, metrics[name][:, 0], strict=True) if math.isnan(score)]
+    systems = tuple(compress(scores.systems, rated))
+    lines = [
+        ("system", system, "no gold score by system: not in tasks on these")
+        for system in compress(scores.systems, ~rated)
+    ]
+    metrics = {}
+    for name, own in ((name, one.systems[rated]) for name, one in scores.metrics.items() if one.systems is not None):
+        lacking = ", ".join(compress(systems, np.isnan(own[:, 0])))
         if lacking:
-            lines.append(("metric", name, f"no score by system for {', '.join(lacking)}: not in tasks on these"))
-            del metrics[name]
+            lines.append(("metric", name, f"no score by system for {lacking}: not in tasks on these"))
+        else:
+            metrics[name] = own
     left_out += [LeftOut(scores.pair, *line) for line in lines]
     return systems, gold[rated], metrics
-
-
-def _without_gold(pairs: Sequence[PairScores]) -> list[LeftOut]:
-    """A line for each language pair with segments that nobody rated."""
-    counts = {scores.pair: np.isnan(scores.segments).all(axis=0) for scores in pairs}
-    return [
-        LeftOut(pair, "segment", f"{int(silent.sum())} of {silent.size}", "no gold score for any system")
-        for pair, silent in counts.items()
-        if silent.any()
-    ]
 
 
 def _column(scores: _Scores, result: TaskResult, weights: float) -> SuiteColumn:
     task = scores.task
     together = np.array([scores.gold, *scores.metrics.values()])
     return SuiteColumn(
-        name=task.name,
-        measure=task.measure,
-        level=task.level,
-        pairs=task.pairs,
-        systems=scores.systems,
-        segments=scores.gold.shape[1],
-        outputs=int((~np.isnan(together)).all(axis=0).sum()),
-        documents=len(set(scores.documents)),
-        weight=task.weight / weights,
-        bounds=task_bounds(task),
-        result=result,
-    )
+        task.name, task.measure, task.level, task.pairs, scores.systems, segments=scores.gold.shape[1],
+        outputs=int((~np.isnan(together)).all(axis=0).sum()), documents=len(set(scores.documents)),
+        weight=task.weight / weights, bounds=task_bounds(task), result=result,
+    )  # fmt: skip
 
 
 def _metrics(
-    suite: Suite, pairs: Sequence[PairScores], columns: Sequence[SuiteColumn], table: AverageTable
+    suite: Suite, pairs: Sequence[PairScores], columns: Sequence[SuiteColumn], table: RankTable
 ) -> tuple[SuiteMetric, ...]:
     """All metrics that stand in a column, those with an average first."""
     measured = {one.name for column in columns for one in column.result.metrics}
@@ -264,33 +237,24 @@ def _metrics(
             return "unknown"
         return "primary" if one.base in suite.primary else "baseline" if one.base in suite.baselines else "contrastive"
 
-    ordered = [*table.values, *sorted(measured - set(table.values))]
-    return tuple(SuiteMetric(name, found[name].base, found[name].reference_free, role(found[name])) for name in ordered)
+    ordered = ((name, found[name]) for name in [*table.values, *sorted(measured - set(table.values))])
+    return tuple(SuiteMetric(name, one.base, one.reference_free, role(one)) for name, one in ordered)
 
 
 def _signature(
-    suite: Suite,
-    pairs: Sequence[PairScores],
-    columns: Sequence[SuiteColumn],
-    seed: int,
-    resamples: int,
-    swap: str,
+    suite: Suite, pairs: Sequence[PairScores], columns: Sequence[SuiteColumn], seed: int, resamples: int, swap: str,
     decimals: int | None,
-) -> str:
+) -> str:  # fmt: skip
     files = sorted({item for scores in pairs for item in scores.checksums.items()})
-    return " | ".join(
-        [
-            f"metricsmith {__version__}",
-            f"suite {suite.name} {key_of(suite.tasks, sorted(suite.pairs.items()))[:12]}",
-            f"{len(files)} files {key_of(files)[:16]}",
-            ", ".join(f"{scores.pair} {scores.gold_name} {len(scores.systems)} systems" for scores in pairs),
-            f"{len({one.name for column in columns for one in column.result.metrics})} metrics",
-            f"differences {'as floats' if decimals is None else f'rounded to {decimals} decimals'}",
-            f"seed {seed}, {resamples} resamples",
-            *(["tests exchange scores"] if swap == "scores" else []),
-            "deciding tests only",
-        ]
-    )
+    parts = [
+        f"metricsmith {__version__}",
+        f"suite {suite.name} {key_of(suite.tasks, sorted(suite.pairs.items()))[:12]}",
+        f"{len(files)} files {key_of(files)[:16]}",
+        ", ".join(f"{scores.pair} {scores.gold_name} {len(scores.systems)} systems" for scores in pairs),
+        f"{len({one.name for column in columns for one in column.result.metrics})} metrics",
+        *settings_stated(decimals, seed, resamples, swap, deciding=True),
+    ]
+    return " | ".join(parts)
 
 
 def _warnings(tables: Mapping[str, _Scores], columns: Sequence[SuiteColumn]) -> list[str]:

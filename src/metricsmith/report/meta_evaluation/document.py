@@ -47,7 +47,7 @@ from metricsmith.stats.resampling import Interval
 __all__ = [
     "GLOSSARY", "MEANINGS", "META_EVALUATION_FILES", "MetaEvaluationDocument", "compared_metrics", "mean_rater",
     "meta_evaluation_verdict", "metric_cells", "overview", "p_value_blocks", "p_value_table", "page_table",
-    "task_blocks", "task_caution", "task_columns", "tests_table", "write_meta_evaluation",
+    "task_blocks", "task_caution", "task_columns", "write_meta_evaluation",
 ]  # fmt: skip
 
 META_EVALUATION_FILES = ("meta_evaluation.html", "meta_evaluation.md", "meta_evaluation.json")
@@ -150,7 +150,7 @@ class MetaEvaluationDocument(PartedDocument[MetaEvaluation]):
         for task in record.tasks:
             (_, *columns), rows = _figures(task)
             lines += ["", TextTable((task.task, *("value" if c == task.task else c for c in columns)), rows)]
-            caution, (names, tests) = task_caution(record.swap, task), p_value_table(task)
+            caution, (names, tests) = task_caution(record.swap, task), p_value_table(_ranked(task), task.p_values)
             lines += [TextTable(names, tests)] if tests else []
             lines += [f"  {caution}"] if caution else []
         if record.marked is not None:
@@ -170,17 +170,18 @@ def task_blocks(task: TaskResult, key: str, swap: Swap, *, page: bool) -> list[B
     plot = forest(key, estimates, f"{task.task} of each metric", measure=task.task, from_zero=False)
     caption = "Value with its 95\u00a0% interval. Discs are the first cluster; the upright line is chance."
     first = range(sum(line.rank == 1 for line in task.metrics))
-    caution, tests = task_caution(swap, task), p_value_table(task)
+    caution = task_caution(swap, task)
     return [
         Box("pair", [Paragraph(MEANINGS.get(task.task, "")), Figure(plot, caption)]),
         replace(page_table(page, f"{task.task} in figures; the first cluster is shaded", *_figures(task)), own=first),
         *([Paragraph(caution)] if caution else ()),
-        *p_value_blocks(tests, page=page),
+        *p_value_blocks(_ranked(task), task.p_values, page=page),
     ]
 
 
-def p_value_blocks(table: Figures, *, page: bool) -> list[Block]:
+def p_value_blocks(names: Sequence[str], p_values: Sequence[Sequence[float]], *, page: bool) -> list[Block]:
     """The p-values of every two metrics, to be opened; nothing without tests."""
+    table = p_value_table(names, p_values)
     better = "One-sided p-value that the metric of the row is better than that of the column"
     return [Details("p-values of two metrics", [page_table(page, better, *table)])] if table[1] else []
 
@@ -278,13 +279,8 @@ def metric_cells(task: TaskResult, line: MetricResult) -> tuple[str, ...]:
     )
 
 
-def p_value_table(task: TaskResult) -> Figures:
+def p_value_table(names: Sequence[str], p_values: Sequence[Sequence[float]]) -> Figures:
     """Head and rows of the p-values that the metric of the row is better than that of the column; a dash: untested."""
-    return tests_table([one.name for one in task.metrics if one.rank is not None], task.p_values)
-
-
-def tests_table(names: Sequence[str], p_values: Sequence[Sequence[float]]) -> Figures:
-    """The same of metrics in the order of the matrix."""
     rows = [
         (name, *("" if column < place else p_value(number) for column, number in enumerate(row[1:])))
         for place, (name, row) in enumerate(zip(names, p_values, strict=True))
@@ -296,7 +292,7 @@ def task_caution(swap: Swap, task: TaskResult) -> str:
     """The error rate of the test behind a task's clusters, where it is above what the test says; else empty."""
     measure = MEASURES.get(task.task)
     exchanged = swap == "pairs" and isinstance(measure, SegmentAccuracy) and measure.epsilon is None
-    if not exchanged or sum(one.rank is not None for one in task.metrics) < 2:
+    if not exchanged or len(_ranked(task)) < 2:
         return ""
     return (
         f"The clusters of {task.task} rest on WMT's test, which told equally good metrics apart in 17 % of simulated "
@@ -308,7 +304,7 @@ def task_caution(swap: Swap, task: TaskResult) -> str:
 def meta_evaluation_verdict(record: MetaEvaluation) -> Verdict:
     """The metric that agrees best, and the tasks on which its lead is more than chance."""
     decisive = [task for task in record.tasks if task.task in WMT24] if record.averages else [record.tasks[0]]
-    ranked = [one.name for one in decisive[0].metrics if one.rank is not None]
+    ranked = _ranked(decisive[0])
     if not ranked:
         return Verdict("unsure", f"No metric has a defined agreement with {record.target} on {decisive[0].task}.")
     best, gold = next(iter(record.averages), ranked[0]), _gold(record)
@@ -340,6 +336,11 @@ def _ranks_and_values(tasks: Sequence[Sequence[MetricResult]], name: str) -> lis
     """Rank and value of the line of this name, task after task."""
     found = (line for group in tasks for line in group if line.name == name)
     return [cell for line in found for cell in (_rank(line), _value(line))]
+
+
+def _ranked(task: TaskResult) -> list[str]:
+    """The metrics that have a rank, best first."""
+    return [one.name for one in task.metrics if one.rank is not None]
 
 
 def _rank(line: MetricResult) -> str:

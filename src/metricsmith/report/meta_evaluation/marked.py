@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from metricsmith.formats import MISSING, count, enumerated, interval, interval_stated, p_stated, p_value, statistic
+from metricsmith.formats import count, enumerated, interval, interval_stated, p_stated, p_value, statistic
 from metricsmith.meta_evaluation.marked import MarkedErrors
 from metricsmith.report.blocks import Block, Paragraph, TextTable
+from metricsmith.stats.resampling import Interval
 
 __all__ = ["marked_blocks", "marked_parts"]
 
@@ -32,10 +33,8 @@ def marked_parts(marked: MarkedErrors) -> Iterator[Paragraph | TextTable]:
         return
     rows = [
         (
-            one.name, _value(one.f1), interval(one.f1_interval.low, one.f1_interval.high), _value(one.precision),
-            interval(one.precision_interval.low, one.precision_interval.high), _value(one.recall),
-            interval(one.recall_interval.low, one.recall_interval.high),
-            count(one.unlocated) if one.unlocated else MISSING,
+            one.name, *_with_ends(one.f1, one.f1_interval), *_with_ends(one.precision, one.precision_interval),
+            *_with_ends(one.recall, one.recall_interval), count(one.unlocated or None),
         )
         for one in marked.judges
     ]  # fmt: skip
@@ -71,5 +70,5 @@ def _said(marked: MarkedErrors) -> str:
     return found + out
 
 
-def _value(number: float) -> str:
-    return "undefined" if math.isnan(number) else statistic(number)
+def _with_ends(number: float, ends: Interval) -> tuple[str, str]:
+    return "undefined" if math.isnan(number) else statistic(number), interval(ends.low, ends.high)

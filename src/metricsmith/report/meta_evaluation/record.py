@@ -22,7 +22,7 @@ from metricsmith.version import __version__
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SCHEMA_VERSION", "MetaEvaluation", "meta_evaluate"]
+__all__ = ["SCHEMA_VERSION", "MetaEvaluation", "meta_evaluate", "settings_stated"]
 
 SCHEMA_VERSION = 1
 INDEPENDENT = "documents are not known: segments are taken to be independent, so that intervals may be too narrow"
@@ -181,10 +181,7 @@ def meta_evaluate(
                 *(f"{what} {source}" for what, source in (sources or {}).items()),
                 f"{len(systems)} systems, {segments} segments",
                 f"tasks {', '.join(measures)}",
-                f"differences {'as floats' if decimals is None else f'rounded to {decimals} decimals'}",
-                f"seed {seed}, {resamples} resamples",
-                *(["tests exchange scores"] if swap == "scores" else []),
-                *(["deciding tests only"] if deciding else []),
+                *settings_stated(decimals, seed, resamples, swap, deciding=deciding),
             ]
         ),
         notes=(*notes, *([] if documents else [INDEPENDENT]), *([DECIDING] if deciding else [])),
@@ -192,6 +189,16 @@ def meta_evaluate(
         marked=None if marked is None else evaluate_marks(marked, permutations=resamples, seed=seed),
         warnings=tuple(_warnings(results, len(systems), len(set(documents)) or segments)),
     )
+
+
+def settings_stated(decimals: int | None, seed: int, resamples: int, swap: str, *, deciding: bool) -> list[str]:
+    """Parts of a signature: the settings that decide numbers, beside the scores."""
+    return [
+        f"differences {'as floats' if decimals is None else f'rounded to {decimals} decimals'}",
+        f"seed {seed}, {resamples} resamples",
+        *(["tests exchange scores"] if swap == "scores" else []),
+        *(["deciding tests only"] if deciding else []),
+    ]
 
 
 def _warnings(results: Sequence[TaskResult], systems: int, groups: int) -> list[str]:

@@ -8,7 +8,7 @@ from statistics import median
 
 from metricsmith.formats import count, excerpt, fit_middle, raw
 from metricsmith.report.blocks import Markup, element
-from metricsmith.report.plots.svg import LinearAxis, picture, svg_text, tick_label, ticks
+from metricsmith.report.plots.svg import LinearAxis, level_frame, picture, svg_text, tick_label, ticks
 
 __all__ = ["spread_plot"]
 
@@ -34,41 +34,34 @@ def spread_plot(key: str, values: Mapping[str, Sequence[float | None]], name: st
     if highest is None:
         return Markup("")
     up = LinearAxis(0.0, (highest or 1.0) * 1.04, BOTTOM, TOP)
-    marks = []
-    for value in ticks(0.0, up.high, 5):
-        y, kind = up(value), "grid" if value else "zero"
-        marks.append(element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_=kind))
-        marks.append(svg_text(LEFT - 6, y + 4, tick_label(value), "tick", "end"))
+    heights = {value: tick_label(value) for value in ticks(0.0, up.high, 5)}
+    marks, words = [level_frame(LinearAxis(0.0, 1.0, LEFT, RIGHT), up, heights, 0)], []
     band, upright = (RIGHT - LEFT) / len(values), len(values) <= UPRIGHT
-    words = []
     for place, (system, own) in enumerate(values.items()):
         across = LinearAxis(-0.5, len(own) - 0.5, LEFT + band * (place + 0.06), LEFT + band * (place + 0.94))
         places = {(round(across(at), 1), round(up(value), 1)) for at, value in enumerate(own) if value is not None}
-        colour = "main" if place % 2 == 0 else "down"
+        said = "none"
         if known[system]:
             middle = median(known[system])
-            y = up(middle)
-            marks += [
-                _points(sorted(places), colour),
-                element("line", x1=across.start, x2=across.end, y1=y, y2=y, class_="zero"),
-            ]
+            marks.append(_points(sorted(places), "main" if place % 2 == 0 else "down"))
+            ends = {"x1": across.start, "x2": across.end, "y1": up(middle), "y2": up(middle)}
+            marks.append(element("line", **ends, class_="zero"))
             most = f"at most {raw(max(known[system]))}, {count(len(known[system]), 'segment')}"
-            words.append(f"{system}: median {raw(middle)}, {most}")
-        else:
-            words.append(f"{system}: none")
+            said = f"median {raw(middle)}, {most}"
+        words.append(f"{system}: {said}")
         x = (across.start + across.end) / 2
         if upright:
             marks.append(svg_text(x, BOTTOM + 18, excerpt(system, 42 // len(values)), "muted", "middle"))
         else:
-            turned = f"translate({x + 4:g} {BOTTOM + 8:g}) rotate(-90)"
-            marks.append(
-                element("text", fit_middle(system, 16), class_="text muted", text_anchor="end", transform=turned)
-            )
-    turned = f"translate(10 {(TOP + BOTTOM) / 2:g}) rotate(-90)"
-    marks.append(element("text", name, class_="text muted", text_anchor="middle", transform=turned))
-    return picture(
-        key, BOTTOM + (28 if upright else 120), f"{name} of each segment by system", "; ".join(words), *marks
-    )
+            marks.append(_turned(fit_middle(system, 16), x + 4, BOTTOM + 8, "end"))
+    marks.append(_turned(name, 10, (TOP + BOTTOM) / 2, "middle"))
+    title = f"{name} of each segment by system"
+    return picture(key, BOTTOM + (28 if upright else 120), title, "; ".join(words), *marks)
+
+
+def _turned(text: str, x: float, y: float, anchor: str) -> Markup:
+    turned = f"translate({x:g} {y:g}) rotate(-90)"
+    return element("text", text, class_="text muted", text_anchor=anchor, transform=turned)
 
 
 def _points(places: Sequence[tuple[float, float]], colour: str) -> Markup:

@@ -88,14 +88,14 @@ def tick_label(value: float, *, leading_zero: bool = True) -> str:
 
 
 def level_frame(across: LinearAxis, up: LinearAxis, numbers: Mapping[float, str], about: int) -> Markup:
-    """Level lines at the heights `numbers`, each with its text on the left, and about `about` ticks below."""
+    """Level lines at the heights `numbers`, each with its text on the left, and about `about` ticks below, if any."""
     marks = []
     for value, text in numbers.items():
         y = up(value)
         kind = "zero" if value == 0 else "grid"
         marks.append(element("line", x1=across.start, x2=across.end, y1=y, y2=y, class_=kind))
         marks.append(svg_text(across.start - 6, y + 4, text, "tick", "end"))
-    below = ticks(across.low, across.high, about)
+    below = ticks(across.low, across.high, about) if about else ()
     marks += [svg_text(across(value), up.start + 16, tick_label(value), "tick", "middle") for value in below]
     return element("g", *marks)
 

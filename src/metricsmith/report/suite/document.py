@@ -30,7 +30,6 @@ from metricsmith.report.meta_evaluation.document import (
     SIGNIFICANT,
     p_value_blocks,
     task_blocks,
-    tests_table,
 )
 from metricsmith.report.parted import Opening, PartedDocument
 from metricsmith.report.render import write_document
@@ -75,20 +74,16 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
     def parts(self, *, page: bool) -> list[tuple[str, str, Sequence[Block]]]:
         """The table, then the tasks, each task by itself, and what took no part."""
         record = self.record
-        tests = tests_table([one.name for one in record.averages], record.p_values)
+        averaged = [one.name for one in record.averages]
         overall: list[Block] = [
             Paragraph(suite_measured(record)), Warnings(record.warnings), *([self._links()] if page else []),
             suite_overview(record, page=page),
-            Paragraph(legend(record)), *p_value_blocks(tests, page=page),
+            Paragraph(legend(record)), *p_value_blocks(averaged, record.p_values, page=page),
         ]  # fmt: skip
         return [
             ("overview", "All tasks", overall),
             ("tasks", "What was measured", [self._tasks(), Paragraph(f"Defined in: {record.source}.")]),
-            *(
-                (f"task-{place}", column.name, self._of_task(place, page))
-                for place, column in enumerate(record.columns, 1)
-                if column.result.metrics
-            ),
+            *((f"task-{at}", one.name, self._of_task(at, page)) for at, one in enumerate(record.columns, 1)),
             ("left-out", "Left out", [self._left_out()] if record.left_out else []),
             ("reading", "How to read this", [Terms.glossary([*AVERAGED, *(g for g in GLOSSARY if g[0] != RATER)])]),
             ("notes", "Notes", [Items(record.notes)] if record.notes else []),
@@ -98,25 +93,20 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         column = self.record.columns[place - 1]
         result = replace(column.result, task=column.measure)
         blocks = task_blocks(result, f"plot-{place}", self.record.swap, page=page)
-        if len(result.metrics) <= FEW_METRICS:
-            return blocks
-        return [Details(f"{count(len(result.metrics), 'metric')} with intervals, chance and tests", blocks)]
+        many = f"{count(len(result.metrics), 'metric')} with intervals, chance and tests"
+        return blocks if len(result.metrics) <= FEW_METRICS else [Details(many, blocks)]
 
     def _links(self) -> Markup:
-        links = [
-            element("li", element("a", column.name, href=f"#task-{place}"))
-            for place, column in enumerate(self.record.columns, 1)
-            if column.result.metrics
-        ]
+        columns = enumerate(self.record.columns, 1)
+        links = (element("li", element("a", column.name, href=f"#task-{place}")) for place, column in columns)
         return element("nav", element("ul", *links), aria_label="Tasks")
 
     def _tasks(self) -> TextTable:
         gold, total = self.record.gold, sum(one.weight for one in self.record.columns)
         rows = [
             (
-                one.name,
-                enumerated(list(dict.fromkeys(gold[pair] for pair in one.pairs))),
-                f"{statistic(one.weight / total)}", f"{raw(one.bounds[0])} to {raw(one.bounds[1])}",
+                one.name, enumerated(list(dict.fromkeys(gold[pair] for pair in one.pairs))),
+                statistic(one.weight / total), f"{raw(one.bounds[0])} to {raw(one.bounds[1])}",
                 *map(count, (len(one.systems), len(one.result.metrics), one.segments, one.outputs)),
                 count(one.documents or None),
             )
@@ -136,13 +126,12 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         """The verdict, the table, what was left out in numbers, warnings, notes, and the place of the page."""
         record = self.record
         lines: list[str | TextTable] = [suite_verdict(record).sentence, suite_measured(record)]
-        for table in terminal_tables(record):
-            lines += ["", table]
+        lines += [line for table in terminal_tables(record) for line in ("", table)]
         kinds = Counter(one.kind for one in record.left_out)
         segments = kinds.pop("segment", 0)  # a line for each language pair
         parts = [count(number, kind) for kind, number in kinds.items()]
-        said = enumerated([*parts, *([f"segments in {count(segments, 'language pair')}"] if segments else [])])
-        left_out = [f"left out: {said}; the report and --json say why"] if said else []
+        parts += [f"segments in {count(segments, 'language pair')}"] * bool(segments)
+        left_out = [f"left out: {enumerated(parts)}; the report and --json say why"] if parts else []
         return [*lines, f"  {legend(record)}", "", *left_out, *self.ending(folder, notes=record.notes)]
 
 
@@ -169,8 +158,7 @@ def suite_verdict(record: SuiteEvaluation) -> Verdict:
     doubtful = [
         column.name
         for column in record.columns
-        for one in column.result.metrics
-        if one.name == best.name and one.chance.p_value > SIGNIFICANT
+        if any(one.name == best.name and one.chance.p_value > SIGNIFICANT for one in column.result.metrics)
     ]
     if doubtful:
         return Verdict("bad", f"{first}, and may be no better than chance on {enumerated(doubtful, MOST_NAMES)}.{own}")
@@ -190,8 +178,8 @@ def _own_stated(record: SuiteEvaluation) -> str:
         return ""
     columns, found = [column.name for column in record.columns], standings(record)
     average, *values = found[added[0]]  # metrics are sorted by their average
-    if average is None:
-        lacking = [task for task, one in zip(columns, values, strict=True) if one is None or one.place is None]
+    if average.place is None:
+        lacking = [task for task, one in zip(columns, values, strict=True) if one.place is None]
         return f" {added[0]}, which was added, has no average: it lacks {enumerated(lacking, MOST_NAMES)}."
     who = f"{added[0]}, which was added," if len(added) == 1 else f"Of {len(added)} added metrics {added[0]}"
     return (

@@ -6,30 +6,23 @@ import io
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from itertools import accumulate, chain, groupby, pairwise
+from typing import NamedTuple
 
 from metricsmith.formats import MISSING, fit_middle, single_line, statistic
+from metricsmith.meta_evaluation.evaluation import MetricResult
 from metricsmith.report.blocks import Cell, TextTable
-from metricsmith.report.suite.record import SuiteEvaluation, SuiteMetric
+from metricsmith.report.suite.record import SuiteAverage, SuiteEvaluation, SuiteMetric
 from metricsmith.spreadsheets import write_table
 
 __all__ = [
-    "Standing",
-    "legend",
-    "marked_name",
-    "standings",
-    "suite_latex",
-    "suite_overview",
-    "suite_tsv",
-    "terminal_tables",
-]
+    "Standing", "legend", "marked_name", "standings", "suite_latex", "suite_overview", "suite_tsv", "terminal_tables",
+]  # fmt: skip
 
 AVERAGE = "average"
 MARKS: Mapping[str, tuple[str, str]] = {
-    "contrastive": ("*", "contrastive"),
-    "baseline": ("†", "a baseline of the organisers"),
-    "added": ("‡", "added"),
-}
+    "contrastive": ("*", "contrastive"), "baseline": ("†", "a baseline of the organisers"), "added": ("‡", "added"),
+}  # fmt: skip
 NOREF = "[noref]"
 LONGEST_NAME = 40  # in the terminal
 # A backslash and brackets by themselves: \\ takes what stands in brackets, or a star, behind it for its own.
@@ -42,36 +35,31 @@ _LATEX = {
 _SPECIAL = re.compile("[" + re.escape("".join(_LATEX)) + "]")
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """One metric in one column of the table.
+class Standing(NamedTuple):
+    """One metric in one column of the table; all None where it is absent or undefined.
 
     Parameters
     ----------
     value : float
-        NaN if it is undefined.
-    cluster, place : int or None
-        From 1: the cluster, and the place by value, which equal values share. None for an undefined value.
+    cluster, place : int
+        From 1: the cluster, and the place by value, which equal values share.
     """
 
-    value: float
-    cluster: int | None
-    place: int | None
+    value: float | None = None
+    cluster: int | None = None
+    place: int | None = None
 
 
-def standings(record: SuiteEvaluation) -> dict[str, tuple[Standing | None, ...]]:
-    """Each metric's average, then its value in each task; None where it is absent, and without an average."""
-    columns: list[dict[str, tuple[float, int | None]]] = [{one.name: (one.value, one.rank) for one in record.averages}]
-    columns += [{one.name: (one.value, one.rank) for one in column.result.metrics} for column in record.columns]
-
-    def standing(name: str, column: Mapping[str, tuple[float, int | None]]) -> Standing | None:
-        if name not in column:
-            return None
-        value, cluster = column[name]
-        place = 1 + sum(other > value for other, _ in column.values())
-        return Standing(value, cluster, None if math.isnan(value) else place)
-
-    return {one.name: tuple(standing(one.name, column) for column in columns) for one in record.metrics}
+def standings(record: SuiteEvaluation) -> dict[str, list[Standing]]:
+    """Each metric's average, then its value in each task."""
+    columns: list[Sequence[SuiteAverage | MetricResult]] = [record.averages]
+    columns += [column.result.metrics for column in record.columns]
+    found: dict[str, list[Standing]] = {one.name: [Standing()] * len(columns) for one in record.metrics}
+    for at, column in enumerate(columns):
+        for one in (one for one in column if not math.isnan(one.value)):
+            place = 1 + sum(other.value > one.value for other in column)
+            found[one.name][at] = Standing(one.value, one.rank, place)
+    return found
 
 
 def marked_name(metric: SuiteMetric) -> str:
@@ -92,12 +80,9 @@ def suite_overview(record: SuiteEvaluation, *, page: bool) -> TextTable:
 
     A page has language pairs above the measures, elsewhere both stand in one line. Added metrics are shaded.
     """
-    found = standings(record)
-    names = [name.replace("-", "\N{NON-BREAKING HYPHEN}") for name in _names(record, page)] if page else _names(record)
-    rows = [
-        (marked_name(one), *(cell for standing in found[one.name] for cell in _cells(standing)))
-        for one in record.metrics
-    ]
+    found, names = standings(record), _names(record, page)
+    names = [name.replace("-", "\N{NON-BREAKING HYPHEN}") for name in names] if page else names
+    rows = [(marked_name(one), *chain.from_iterable(map(_cells, found[one.name]))) for one in record.metrics]
     return TextTable(
         ("metric", *(part for name in names for part in (Cell("#", "place"), name))), rows,
         "Cluster and value of the average and of each task", style="suite",
@@ -127,13 +112,7 @@ def suite_tsv(record: SuiteEvaluation) -> str:
     found, file = standings(record), io.StringIO(newline="")
     head = ["metric", "role", *(f"{name}{part}" for name in _names(record) for part in ("", " cluster", " place"))]
 
-    def cells(one: Standing | None) -> tuple[object, ...]:
-        return (None,) * 3 if one is None or one.place is None else (repr(one.value), one.cluster, one.place)
-
-    rows = [
-        [one.name, one.role, *(cell for standing in found[one.name] for cell in cells(standing))]
-        for one in record.metrics
-    ]
+    rows = [[one.name, one.role, *chain.from_iterable(found[one.name])] for one in record.metrics]
     write_table(file, head, lambda: rows, separator="\t")
     return file.getvalue()
 
@@ -149,20 +128,22 @@ def suite_latex(record: SuiteEvaluation, most: int = 10) -> str:
     found, names = standings(record), _names(record, short=True)
     for block in _blocks(_groups(record), most):
         columns = [column for _, own in block for column in own]
-        heads, rules, at = [""], [], 2
-        for pair, own in block:
-            heads.append(f"\\multicolumn{{{2 * len(own)}}}{{c}}{{{_latex(pair)}}}")
-            rules += [f"\\cmidrule(lr){{{at}-{at + 2 * len(own) - 1}}}"] if pair else []
-            at += 2 * len(own)
+        ends = list(accumulate((2 * len(own) for _, own in block), initial=1))
+        heads = [f"\\multicolumn{{{2 * len(own)}}}{{c}}{{{_latex(pair)}}}" for pair, own in block]
+        rules = [
+            f"\\cmidrule(lr){{{before + 1}-{end}}}"
+            for (pair, _), (before, end) in zip(block, pairwise(ends), strict=True)
+            if pair
+        ]
         lines += [
             f"\\begin{{tabular}}{{l{'rl' * len(columns)}}}", "\\toprule",
-            f"{' & '.join(heads)} \\\\", " ".join(rules),
+            f"{' & '.join(['', *heads])} \\\\", " ".join(rules),
             " & ".join(["metric", *(f"\\# & {_latex(names[column])}" for column in columns)]) + " \\\\",
             "\\midrule",
         ]  # fmt: skip
         for one in record.metrics:
             name = _latex(marked_name(one))
-            cells = (cell for column in columns for cell in _latex_cells(found[one.name][column]))
+            cells = chain.from_iterable(_latex_cells(found[one.name][column]) for column in columns)
             lines.append(" & ".join([f"\\textit{{{name}}}" if one.role == "added" else name, *cells]) + " \\\\")
         lines += ["\\bottomrule", "\\end{tabular}"]
     return "\n".join(lines) + "\n"
@@ -175,36 +156,33 @@ def _names(record: SuiteEvaluation, short: bool = False) -> list[str]:
 
 def _groups(record: SuiteEvaluation) -> list[tuple[str, list[int]]]:
     """Language pairs, from left to right, with the places of their columns; the average is column 0."""
-    groups: list[tuple[str, list[int]]] = [("", [0])]
-    for place, column in enumerate(record.columns, 1):
-        pair = column.pairs[0] if len(column.pairs) == 1 else "all"
-        if groups[-1][0] != pair:
-            groups.append((pair, []))
-        groups[-1][1].append(place)
-    return groups
+    pairs = [column.pairs[0] if len(column.pairs) == 1 else "all" for column in record.columns]
+    return [
+        ("", [0]),
+        *((pair, list(own)) for pair, own in groupby(range(1, 1 + len(pairs)), lambda at: pairs[at - 1])),
+    ]
 
 
 def _blocks(groups: list[tuple[str, list[int]]], most: int) -> list[list[tuple[str, list[int]]]]:
     """Groups in blocks of at most so many tasks, the average not counted; a group is never torn."""
-    blocks, room = [groups[:1]], most
+    blocks = [groups[:1]]
     for group in groups[1:]:
-        if len(group[1]) > room and room < most:
+        there = sum(len(columns) for pair, columns in blocks[-1] if pair)
+        if there and there + len(group[1]) > most:
             blocks.append([])
-            room = most
         blocks[-1].append(group)
-        room -= len(group[1])
     return blocks
 
 
-def _cells(one: Standing | None) -> tuple[str, str]:
+def _cells(one: Standing) -> tuple[str, str]:
     """Cluster and value; the first cluster is bold on a page."""
-    if one is None or one.cluster is None:
+    if one.cluster is None:
         return Cell(MISSING, "place"), MISSING
     return Cell(str(one.cluster), "place"), Cell(statistic(one.value), "strong" if one.cluster == 1 else "")
 
 
-def _latex_cells(one: Standing | None) -> tuple[str, str]:
-    if one is None or one.cluster is None:
+def _latex_cells(one: Standing) -> tuple[str, str]:
+    if one.cluster is None:
         return "--", "--"
     value = _latex(statistic(one.value))
     value = f"\\textbf{{{value}}}" if one.cluster == 1 else value

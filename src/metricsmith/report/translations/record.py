@@ -14,14 +14,9 @@ from metricsmith.stats.resampling import Interval
 from metricsmith.stats.resampling.intervals import ENOUGH_GROUPS
 
 __all__ = [
-    "SCHEMA_VERSION",
-    "WITHOUT_SPANS",
-    "JudgedNumber",
-    "MeanScore",
-    "SegmentScore",
-    "SystemDifference",
+    "SCHEMA_VERSION", "WITHOUT_SPANS", "JudgedNumber", "MeanScore", "SegmentScore", "SystemDifference",
     "TranslationRecord",
-]
+]  # fmt: skip
 
 SCHEMA_VERSION = 1
 SIGNIFICANT = 0.05
