@@ -131,3 +131,18 @@ def test_references_are_joined_by_dots_and_all_is_every_one(root):
         "both-refB.refA": "used refB, refA, not refA", "second-refB": "used refB, not refA",
         "x.seg.s-all": "used refA, refB, not refA",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["human-scores/en-cs.mqm.merged", "metric-scores/en-cs/x.seg.s-all"])
+def test_scores_whose_squares_overflow_are_refused(root, name):
+    path = root / "set" / f"{name}.seg.score"
+    path.write_text(path.read_text("utf-8").replace("1.0\n", "1e200\n", 1), encoding="utf-8")
+    with pytest.raises(DataError, match=rf"{path.name}: .* has a score beyond 1e\+100"):
+        read(root)
+
+
+def test_an_added_score_whose_square_overflows_is_refused(root):
+    path = root / "judge.seg.score"
+    write_scores(path, {name: np.full(4, -1.7e308) for name in SYSTEMS})
+    with pytest.raises(DataError, match=r"judge\.seg\.score: judge has a score beyond 1e\+100"):
+        read(root, added={"en-cs": [path]})

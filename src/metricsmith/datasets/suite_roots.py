@@ -17,12 +17,14 @@ from metricsmith.datasets.score_files import read_scores
 from metricsmith.datasets.sources import read_bytes
 from metricsmith.datasets.suite_judges import judge_scores, require_systems
 from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.formats import excerpt
 from metricsmith.meta_evaluation.suites import PairRules, Suite
 from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["MetricScores", "PairScores", "read_suite"]
 
 NO_REFERENCE = "[noref]"
+GREATEST = 1e100  # squares of scores are added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +260,7 @@ class _PairReader:
 
     def _scores(self, path: Path, length: int, *, gaps: bool = True) -> dict[str, FloatArray]:
         self._sum(path)
-        return read_scores(path, length=length, systems=self.data.outputs, gaps=gaps)
+        return _summable(path, read_scores(path, length=length, systems=self.data.outputs, gaps=gaps))
 
     def _gold(self) -> dict[str, FloatArray]:
         path, pair = self.data.human_file(self.rules.gold), self.data.language_pair
@@ -351,10 +353,19 @@ class _PairReader:
 
 
 def _judges(path: Path, data: EvalSet, systems: Sequence[str], each_run: bool) -> Iterator[MetricScores]:
-    for name, values in judge_scores(path, data, systems, each_run=each_run).items():
+    for name, values in _summable(path, judge_scores(path, data, systems, each_run=each_run)).items():
         whole = values[:, ~np.isnan(values).any(axis=0)]
         means = np.array([[math.fsum(row) / row.size] for row in whole]) if whole.size else None
         yield MetricScores(name, name, False, values, means, added=True)
+
+
+def _summable(path: Path, scores: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    for name, values in scores.items():
+        if (np.abs(values) > GREATEST).any():
+            raise DataError(
+                f"{path}: {excerpt(name, 60)} has a score beyond {GREATEST:g}, and sums of its like overflow: correct it"
+            )
+    return scores
 
 
 def _turned(metric: MetricScores) -> MetricScores:

@@ -119,9 +119,8 @@ def average_draws(tasks: Sequence[AveragedTask], first: str, second: str, *, wor
 
     Tasks are drawn independently, which is for them to see to (`task_seed`). In each the better metric there is tested
     against the worse, so that two metrics are drawn once however averages stand, and the sign is turned where the
-    second is the better. A task whose test ended early repeats its draws up to the longest. Where a task's test is an
-    approximation, as SPA's limit of many sign vectors, its draws and its own observed difference enter: these are on
-    one scale, while the difference of averages has the noise of SPA's sign vectors.
+    second is the better. A task whose test ended early repeats its draws up to the longest. Each task's
+    observed difference is that of its test, which is computed as its draws are.
 
     Parameters
     ----------

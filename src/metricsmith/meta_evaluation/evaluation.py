@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation.jackknife import measure_interval
-from metricsmith.meta_evaluation.kept import Kept, key_of
+from metricsmith.meta_evaluation.kept import Kept, key_of, taken
 from metricsmith.meta_evaluation.matrices import FloatArray, Measure, measure_value, paired_matrices
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy, SoftSystemAccuracy, measure
 from metricsmith.meta_evaluation.ranking import TaskAverage, Tests, average_over_tasks, rank_table
@@ -38,6 +38,7 @@ __all__ = [
 
 WMT24 = ("spa", "acc-t")
 """The two measures that WMT24 averages, over language pairs, and Table 2 of GEMBA-MQM V2 after it."""
+NUMBERS, COUNTS = 16, (3, 4, 7, 8, 14, 15)  # of a `MetricResult` as an array, and which of them are counts
 NOTHING = ChanceFloor(math.nan, math.nan, math.nan, math.nan, math.nan, 0, 0)
 
 
@@ -192,7 +193,7 @@ def evaluate_task(
         for name, one in found.items():
             interval = measure_interval(statistic, sides[name], truth, groups, level=level)
             known[keys[name]] = _numbers(one, interval, floors.get(name, NOTHING))
-        return {name: _result(name, known[keys[name]], level) for name in sides}
+        return {name: _result(name, taken(known, keys[name], NUMBERS, NUMBERS, COUNTS), level) for name in sides}
 
     values = {name: measure_value(statistic, scores, common) for name, scores in matrices.items()}
     defined = {name: scores for name, scores in matrices.items() if not math.isnan(values[name])}

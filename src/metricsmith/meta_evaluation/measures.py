@@ -207,14 +207,14 @@ class SegmentCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class SoftSystemAccuracy:
-    """`soft_pairwise_accuracy` (SPA)."""
+    """`soft_pairwise_accuracy` (SPA). With `p_error` None the limit of many sign vectors decides no test."""
 
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     whole_segments: ClassVar[bool] = True
-    p_error: ClassVar[float] = 0.03
     draws: int = 1000
     seed: int = 0
     ties: Ties = "half"
+    p_error: float | None = 0.03
 
     def __call__(self, metric: FloatArray, gold: FloatArray) -> SoftPairwiseAccuracy:
         """Returns the value for two matrices of shape (k, n)."""

@@ -17,7 +17,7 @@ from metricsmith.meta_evaluation.averaging import AveragedTask, AverageTable, av
 from metricsmith.meta_evaluation.evaluation import TaskResult, evaluate_task, side_by_side, tasks_by_name
 from metricsmith.meta_evaluation.kept import Kept, key_of
 from metricsmith.meta_evaluation.matrices import FloatArray, Measure, common_cells
-from metricsmith.meta_evaluation.measures import SystemAccuracy
+from metricsmith.meta_evaluation.measures import SoftSystemAccuracy, SystemAccuracy
 from metricsmith.meta_evaluation.ranking import check_tests
 from metricsmith.meta_evaluation.significance import PairTests, Swap
 from metricsmith.meta_evaluation.suites import Suite, SuiteTask, task_bounds
@@ -31,10 +31,6 @@ AVERAGE = "average"
 DECIDING = (
     "two metrics were tested only where that decides a cluster of a task or of the average, with as many resamples as "
     "decide: p-values are coarse, and a dash stands for no test"
-)
-LIMIT = (
-    "tests of SPA whose p-value lies further than .03 from .05 rest on the limit of many sign vectors, with p-values "
-    "that are off by about .02 at most; their draws enter the average"
 )
 
 
@@ -129,7 +125,6 @@ def evaluate_suite(
     )  # fmt: skip
     weights = math.fsum(task.weight for task in suite.tasks)
     columns = tuple(_column(scores, results[name], weights) for name, scores in tables.items())
-    own_notes = [DECIDING, *([LIMIT] if any(task.measure == "spa" for task in suite.tasks) else [])]
     return SuiteEvaluation(
         suite=suite.name,
         source=suite.source,
@@ -142,7 +137,7 @@ def evaluate_suite(
         seed=seed,
         resamples=resamples,
         signature=_signature(suite, pairs, columns, seed, resamples, swap, decimals),
-        notes=(*notes, *own_notes),
+        notes=(*notes, DECIDING),
         warnings=tuple(_warnings(tables, columns)),
         swap=swap,
     )
@@ -162,6 +157,8 @@ def _scores(
             raise DataError(f"{suite.name} needs {pair}, whose scores are not given: {', '.join(pairs) or 'none'} are")
     (measure,) = tasks_by_name([task.measure], seed=seed, decimals=decimals).values()
     parts = [_of_pair(pairs[pair], task.level, left_out) for pair in task.pairs]
+    if isinstance(measure, SoftSystemAccuracy):
+        measure = replace(measure, p_error=None)  # published clusters rest on its own draws, and so does the average
     if len(parts) > 1:
         if not isinstance(measure, SystemAccuracy) or task.level != "sys":
             raise OptionError(
