@@ -21,12 +21,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from suite_roots import write_root
-
 from metricsmith.datasets.suite_roots import read_suite
 from metricsmith.formats import percent
 from metricsmith.report.suite.record import SuiteEvaluation
 from metricsmith.studies.suite import evaluate_suite
+from suite_roots import write_root
 
 MEASURES = ("spa", "acc-t")
 EQUAL = {"Aster": 1.0, "Briar-2": 1.0}  # standard deviations of their noise

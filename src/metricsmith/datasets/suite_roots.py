@@ -363,7 +363,7 @@ def _summable(path: Path, scores: dict[str, FloatArray]) -> dict[str, FloatArray
     for name, values in scores.items():
         if (np.abs(values) > GREATEST).any():
             raise DataError(
-                f"{path}: {excerpt(name, 60)} has a score beyond {GREATEST:g}, and sums of its like overflow: correct it"
+                f"{path}: {excerpt(name, 60)} has a score beyond {GREATEST:g}, whose square overflows: correct it"
             )
     return scores
 

@@ -317,7 +317,8 @@ def paired_permutation_draws(
             swap = random.random((picks, count)) < 0.5
             draws.append(differences(swap[:, codes] if count < codes.size else swap))
         test = permutation_p_value(observed, np.concatenate(draws), alternative)
-        reached = (round(test.p_value * (test.draws + 1)) - 1) / test.draws if test.draws else math.nan
+        undefined = math.isnan(test.p_value)
+        reached = math.nan if undefined else (round(test.p_value * (test.draws + 1)) - 1) / test.draws
         if stop is not None and (reached < stop[0] or reached > stop[1]):
             break
     return PermutationDraws(observed, np.concatenate(draws))
