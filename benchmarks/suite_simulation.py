@@ -1,4 +1,4 @@
-"""How often a suite tells two equally good metrics apart, and finds the best one, over simulated roots.
+"""Shares of simulated roots in which a suite tells two equally good metrics apart, and finds the best one.
 
 The figures of docs/wmt.md: 3 language pairs, 8 systems and 40 segments a root (tests/support/suite_roots.py)::
 
@@ -52,7 +52,7 @@ def shares_separated(seeds: Sequence[int], swap: str) -> dict[str, float]:
 
 
 def share_best_first(seeds: Sequence[int]) -> float:
-    """How often the planted best metric has the highest average."""
+    """The share of roots in which the planted best metric has the highest average."""
     return float(np.mean([record.averages[0].name == "Aster" for record in evaluations(PLANTED, seeds)]))
 
 

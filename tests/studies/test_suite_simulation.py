@@ -1,4 +1,4 @@
-"""How often a suite tells two equally good metrics apart; benchmarks/suite_simulation.py has 200 roots."""
+"""Two equally good metrics are seldom told apart by a suite; benchmarks/suite_simulation.py has 200 roots."""
 
 from __future__ import annotations
 

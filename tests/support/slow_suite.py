@@ -160,7 +160,7 @@ class SlowTask:
         return sorted(self.values, key=lambda metric: -self.values[metric])
 
     def draws(self, better, worse):
-        """What was observed, and the draws of the better metric's value less the worse one's."""
+        """The observed difference, and the draws of the better metric's value less the worse one's."""
         if (better, worse) not in self._draws:
             sides = self.metrics[better], self.metrics[worse]
             if self.measure == "acc-t":

@@ -189,8 +189,8 @@ def perm_both(
     stop : (float, float), optional
         As for `paired_permutation_test`: end early where the p-value is clear.
     approximately : bool
-        Take SPA's limit of many sign vectors (p differs by .005 in the middle, .06 at most), and tau-b over all cells by its linear
-        part (p differs by less than a draw). Other measures have no such way.
+        Take SPA's limit of many sign vectors (p differs by .005 in the middle, .06 at most), and tau-b over all cells
+        by its linear part (p differs by less than a draw). Other measures have no such way.
 
     Returns
     -------
