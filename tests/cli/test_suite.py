@@ -265,11 +265,16 @@ def test_what_is_wrong_is_said_in_one_line(call, options, said):
 
 def test_only_results_of_the_same_suite_with_their_numbers_are_joined(call, finished, tmp_path):
     path = tmp_path / "suite.json"
-    for content, said in (('{"suite": "wmt24"}', "a result of wmt24, not of own24"), ("[]", "a result of no suite")):
+    for content, said in (
+        ('{"suite": "wmt24"}', "a result of wmt24, not of own24"), ("[]", "a result of no suite"),
+        ('{"suite": [1]}', "a result of no suite"), ('{"suite": "' + "x" * 10**6 + '"}', "a result of xxx"),
+        ("[" * 10**5, "cannot be read"), ('{"suite": ' + "9" * 10**5 + "}", "cannot be read"),
+    ):  # fmt: skip
         path.write_text(content, encoding="utf-8")
         code, _, err = call("--join", path)
         assert code == 2
         assert said in err
+        assert len(err) < 600
     shutil.copy(finished / "suite.json", path)
     code, _, err = call("--join", path)
     assert code == 2

@@ -330,7 +330,7 @@ def test_p_values_of_the_limit_are_near_those_of_the_draws():
             perm_both(SoftSystemAccuracy(), first, second, GOLD, resamples=400, approximately=quick)
             for quick in (False, True)
         )
-        assert abs(drawn.p_value - limited.p_value) < SoftSystemAccuracy.p_error
+        assert abs(drawn.p_value - limited.p_value) < SoftSystemAccuracy().p_error
 
 
 def test_without_a_whole_segment_or_a_second_system_nothing_is_defined():

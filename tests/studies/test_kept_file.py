@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from metricsmith.errors import DataError, OptionError
+from metricsmith.meta_evaluation.evaluation import evaluate_task
+from metricsmith.meta_evaluation.measures import MEASURES
 from metricsmith.studies.kept_file import KeptFile
 
 ODD = np.array([0.1 + 0.2, -0.0, np.nan, np.inf, 5e-324, 1 / 3])
@@ -77,6 +80,7 @@ def test_a_foreign_file_is_refused_and_stays_as_it_is(tmp_path, content):
         lambda line: b"{}\n",
         lambda line: b"\xff" + line,
         lambda line: b"[1]\n",
+        lambda line: b"[" * 200_000 + b"\n",
         lambda line: line[:20] + b"\n",
     ],
 )
@@ -111,3 +115,25 @@ def test_a_second_writer_is_refused(tmp_path):
     with KeptFile(tmp_path / "kept.jsonl"), pytest.raises(OptionError, match="written by another run"):
         KeptFile(tmp_path / "kept.jsonl")
     filled(tmp_path / "kept.jsonl", one=[1])
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        lambda numbers: numbers[:0], lambda numbers: numbers[:1], lambda numbers: np.resize(numbers, 10_000),
+        lambda numbers: numbers * math.nan if numbers.size == 9 else numbers[:1], lambda numbers: numbers + 1e308,
+        lambda numbers: numbers + math.inf, lambda numbers: numbers + 0.5 if numbers.size == 9 else numbers,
+    ],
+    ids=["none", "one", "many", "not a number", "huge", "infinite", "half a count"],
+)  # fmt: skip
+def test_numbers_that_no_run_has_written_are_refused(foreign):
+    kept = {}
+    gold = np.arange(24.0).reshape(3, 8) % 7
+    metrics = {"one": gold + np.arange(8) % 3, "other": -gold}
+    settings = {"resamples": 20, "kept": kept}
+    evaluate_task("task", MEASURES["pearson"], metrics, gold, **settings)
+    assert {numbers.size for numbers in kept.values()} == {9, 7, 21}
+    for key, numbers in list(kept.items()):
+        kept[key] = foreign(numbers)
+    with pytest.raises(DataError, match=r"kept numbers are not what was computed .*delete their file"):
+        evaluate_task("task", MEASURES["pearson"], metrics, gold, **settings)

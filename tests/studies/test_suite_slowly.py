@@ -19,7 +19,7 @@ KINDS = ("wmt24", "wmt23")
 @pytest.fixture(scope="module", params=KINDS)
 def both(request, tmp_path_factory):
     """The planted root, what the library found there, and what the slow computation did."""
-    planted = write_root(tmp_path_factory.mktemp(request.param), kind=request.param)
+    planted = write_root(tmp_path_factory.mktemp(request.param), kind=request.param, systems=5, segments=30)
     suite = planted.suite
     found = evaluate_suite(suite, read_suite(planted.root, suite))
     slow = SlowSuite(planted.root, suite, [task_seed(0, task.name) for task in suite.tasks])

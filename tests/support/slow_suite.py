@@ -102,7 +102,7 @@ def signs(segments, seed):
 def confidence(rows, seed):
     """P-values of every two systems by permutation; draws that tie with what was observed count half."""
     apart = differences(rows)
-    surplus = np.einsum("ps,ds->pd", apart, signs(rows.shape[1], seed)) - apart.sum(axis=1)[:, None]
+    surplus = apart @ signs(rows.shape[1], seed).T - apart.sum(axis=1)[:, None]
     slack = 1e-9 * np.abs(rows).max()
     return ((surplus > slack).mean(axis=1) + (surplus >= -slack).mean(axis=1)) / 2
 

@@ -15,7 +15,7 @@ from metricsmith.cli.options import OutputOptions
 from metricsmith.cli.running import bar_of_tests, check_apart, check_writable, tell, write_into
 from metricsmith.cli.terminal import say
 from metricsmith.errors import DataError, OptionError, nearest
-from metricsmith.formats import enumerated
+from metricsmith.formats import enumerated, excerpt
 
 if TYPE_CHECKING:
     from metricsmith.meta_evaluation.suites import Suite
@@ -158,7 +158,8 @@ def _kept_beside(result: Path, suite: str) -> Path:
         ) from problem
     joined = content.get("suite") if isinstance(content, dict) else None
     if joined != suite:
-        raise OptionError(f"--join {result} is a result of {joined or 'no suite'}, not of {suite}: name another")
+        of = excerpt(joined, 60) if isinstance(joined, str) and joined else "no suite"
+        raise OptionError(f"--join {result} is a result of {of}, not of {suite}: name another")
     kept = result.with_name(KEPT)
     if not kept.is_file():
         raise DataError(f"--join {result}: there is no {KEPT} beside it, with the numbers of that run; run it anew")

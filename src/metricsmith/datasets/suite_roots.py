@@ -18,12 +18,14 @@ from metricsmith.datasets.mt_metrics_eval import read_eval_set
 from metricsmith.datasets.score_files import read_scores
 from metricsmith.datasets.sources import read_bytes
 from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.formats import excerpt
 from metricsmith.meta_evaluation.suites import PairRules, Suite
 from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["MetricScores", "PairScores", "read_suite"]
 
 NO_REFERENCE = "[noref]"
+GREATEST = 1e100  # squares of scores are added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +263,7 @@ class _PairReader:
 
     def _scores(self, path: Path, length: int, *, gaps: bool = True) -> dict[str, FloatArray]:
         self._sum(path)
-        return read_scores(path, length=length, systems=self.data.outputs, gaps=gaps)
+        return _summable(str(path), read_scores(path, length=length, systems=self.data.outputs, gaps=gaps))
 
     def _gold(self) -> dict[str, FloatArray]:
         path, pair = self.data.human_file(self.rules.gold), self.data.language_pair
@@ -348,6 +350,7 @@ class _PairReader:
         _require_systems(table.name, table.systems, systems)
         for name, column in table.columns.items():
             values = side.pivot(-column if name in turned else column, systems, self.data.segments)
+            _summable(table.name, {name: values})
             whole = values[:, ~np.isnan(values).any(axis=0)]
             means = np.array([[math.fsum(row) / row.size] for row in whole]) if whole.size else None
             yield MetricScores(name, name, False, values, means, added=True), values
@@ -357,6 +360,14 @@ class _PairReader:
         if not self.skip_broken:
             raise DataError(f"{problem}; or leave such metrics out with skip_broken=True (--skip-broken)")
         self.left_out["metric", name, problem] = None
+
+
+def _summable(what: str, scores: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """The scores, none of which is so great that sums of squares overflow."""
+    for name, values in scores.items():
+        if (np.abs(values) > GREATEST).any():
+            raise DataError(f"{what}: {excerpt(name, 60)} has a score beyond {GREATEST:g}: correct it")
+    return scores
 
 
 def _require_systems(what: str, there: Collection[str], systems: Sequence[str]) -> None:

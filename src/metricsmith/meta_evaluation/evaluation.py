@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation.jackknife import measure_interval
-from metricsmith.meta_evaluation.kept import Kept, key_of
+from metricsmith.meta_evaluation.kept import Kept, key_of, taken
 from metricsmith.meta_evaluation.matrices import FloatArray, Measure, measure_value, paired_matrices
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy, SoftSystemAccuracy, measure
 from metricsmith.meta_evaluation.ranking import TaskAverage, Tests, average_over_tasks, rank_table
@@ -38,6 +38,8 @@ __all__ = [
 
 WMT24 = ("spa", "acc-t")
 """The two measures that WMT24 averages, over language pairs, and Table 2 of GEMBA-MQM V2 after it."""
+# A `MetricResult` and its chance floor as arrays: how many numbers they have, and which of them are counts.
+NUMBERS, FLOOR = (9, (3, 4, 7, 8)), (7, (5, 6))
 NOTHING = ChanceFloor(math.nan, math.nan, math.nan, math.nan, math.nan, 0, 0)
 
 
@@ -194,8 +196,13 @@ def evaluate_task(
         for name, chance in zip(new, chances, strict=True):
             known[floors[name]] = np.array(astuple(chance), dtype=float)
         return {
-            name: _result(name, [known[key] for key in (keys[name], floors[name]) if key in known], level)
+            name: _result(
+                name,
+                [taken(known, key, size, size, counts) for key, (size, counts) in parts if key in known],
+                level,
+            )
             for name in sides
+            for parts in [((keys[name], NUMBERS), (floors[name], FLOOR))]
         }
 
     values = {name: measure_value(statistic, scores, common) for name, scores in matrices.items()}

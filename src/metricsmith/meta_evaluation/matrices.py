@@ -55,8 +55,8 @@ faster way. Matrices are those of a metric, or of a first and a second one, and 
   steps, which leaving out one part mostly does not reach (`systems.redrawn_accuracies`).
 - ``against(gold)``: a function of several metrics, which does once what gold decides (`measures`).
 - ``exchanged(first, second, gold)``: a function of exchanged cells (`exchanged_accuracies`).
-- ``approximated(first, second, gold)``: the same, near the measure's values; ``p_error`` says how far p-values may
-  then be off.
+- ``approximated(first, second, gold)``: the same, near the measure's values; ``p_error`` is the distance from a level
+  within which it decides nothing.
 - ``pairs_exchanged(first, second, gold, resamples, seed)``: a test that exchanges decisions about pairs.
 """
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError
-from metricsmith.meta_evaluation.kept import Kept, key_of
+from metricsmith.meta_evaluation.kept import Kept, key_of, taken
 from metricsmith.meta_evaluation.matrices import (
     FloatArray,
     Grouping,
@@ -189,8 +189,8 @@ def perm_both(
     stop : (float, float), optional
         As for `paired_permutation_test`: end early where the p-value is clear.
     approximately : bool
-        Take SPA's limit of many sign vectors (p differs by about .02 at most), and tau-b over all cells by its linear
-        part (p differs by less than a draw). Other measures have no such way.
+        Take SPA's limit of many sign vectors (p differs by .005 in the middle, .06 at most), and tau-b over all cells
+        by its linear part (p differs by less than a draw). Other measures have no such way.
 
     Returns
     -------
@@ -286,11 +286,12 @@ def better_draws(
     if by_pairs is not None:
         return by_pairs
     stop = None if deciding is None else (deciding / 2.5, 10 * deciding)  # .4 * .05 is above .02
-    if deciding is not None and hasattr(measure, "approximated"):
+    error: float | None = getattr(measure, "p_error", None)
+    if deciding is not None and error is not None:
         near = perm_both_draws(
             measure, first, second, gold, resamples=resamples, seed=seed, stop=stop, approximately=True
         )
-        if abs(near.test("greater").p_value - deciding) > getattr(measure, "p_error", 0.0):
+        if abs(near.test("greater").p_value - deciding) > error:
             return near
     return perm_both_draws(measure, first, second, gold, resamples=resamples, seed=seed, stop=stop)
 
@@ -336,5 +337,5 @@ class PairTests:
             pair = self._metrics[first], self._metrics[second]
             made = better_draws(self._measure, *pair, self._gold, **self._settings)
             self._kept[key] = np.append(made.observed, made.draws)
-        observed, *draws = self._kept[key].tolist()
-        return PermutationDraws(observed, np.array(draws))
+        found = taken(self._kept, key, 2, 1 + self._settings["resamples"])
+        return PermutationDraws(float(found[0]), found[1:])
