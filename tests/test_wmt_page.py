@@ -47,7 +47,7 @@ def test_the_commands_of_the_real_suites_are_understood(tmp_path, monkeypatch, c
     """Their folder is not there: that is all that is wrong with them."""
     monkeypatch.chdir(tmp_path)
     commands = re.findall(r"^metricsmith (meta-eval [^\n]*)", TEXT, re.MULTILINE)
-    assert len(commands) == 3
+    assert len(commands) == 2
     for command in commands:
         assert run(monkeypatch, command) == 2
         assert re.search("mt-metrics-eval-v2|table/suite.json", capsys.readouterr().err)

@@ -13,6 +13,8 @@
 `read_eval_set`           reads an `EvalSet` (mt-metrics-eval)
 `ScoreMatrices`           scores and ratings of the outputs of k systems on n segments
 `read_score_matrices`     reads `ScoreMatrices`: a file of scores beside one of ratings
+`named_suite`            a metrics shared task of WMT, or one that a TOML file describes
+`read_suite`             scores of people and metrics in all language pairs of a suite
 """
 
 from typing import TYPE_CHECKING
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from metricsmith.datasets.score_matrices import ScoreMatrices as ScoreMatrices
     from metricsmith.datasets.score_matrices import read_score_matrices as read_score_matrices
     from metricsmith.datasets.span_ratings import read_span_ratings as read_span_ratings
+    from metricsmith.datasets.suite_files import named_suite as named_suite
+    from metricsmith.datasets.suite_roots import read_suite as read_suite
     from metricsmith.datasets.taubench import read_taubench as read_taubench
     from metricsmith.datasets.wmt_mqm import read_wmt_mqm as read_wmt_mqm
 else:

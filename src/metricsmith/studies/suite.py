@@ -35,8 +35,8 @@ DECIDING = (
     "decide: p-values are coarse, and a dash stands for no test"
 )
 LIMIT = (
-    "tests of SPA whose p-value lies further than .03 from .05 rest on the limit of many sign vectors, with p-values "
-    "that are off by about .02 at most; their draws enter the average"
+    "tests of SPA whose p-value lies further than .03 from .05 rest on the limit of many sign vectors, whose p-values "
+    "are off by .005 in the middle and .06 at most; their draws enter the average"
 )
 
 

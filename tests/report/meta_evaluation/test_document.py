@@ -9,8 +9,10 @@ import pytest
 
 from meta_evaluations import FULL, record
 from metricsmith.meta_evaluation import MEASURES, ChanceFloor, MetricResult, TaskResult
+from metricsmith.report.blocks import TextTable
 from metricsmith.report.meta_evaluation.document import (
     MEANINGS,
+    MetaEvaluationDocument,
     compared_metrics,
     mean_rater,
     meta_evaluation_verdict,
@@ -108,14 +110,29 @@ def test_a_dash_stands_for_two_metrics_that_were_not_tested():
 def test_a_cluster_under_the_test_of_pairs_comes_with_a_caution():
     spa, acc = FULL.tasks
     assert task_caution("pairs", acc) == (
-        "The clusters of acc-t rest on WMT's test, which told equally good metrics apart in 17 % of simulated runs at "
-        ".05; the test that exchanges scores (--swap scores) did so in 5.5 %: use it before saying that one metric "
-        "beats another by a little."
+        "The clusters of acc-t rest on WMT's test, which told equally good metrics apart in 17\u00a0% of simulated "
+        "runs at .05; the test that exchanges scores (--swap scores) did so in 5.5\u00a0%: use it before saying that "
+        "one metric beats another by a little."
     )
     assert task_caution("pairs", spa) == ""
     assert task_caution("scores", acc) == ""
     assert task_caution("pairs", task("acc", line("a", 0.5, 1), line("b", 0.4, 2))) == ""
     assert task_caution("pairs", task("acc-t", line("a", 0.5, 1))) == ""
+
+
+def test_p_values_of_many_metrics_are_left_to_the_report():
+    def printed(number):
+        spa, acc = FULL.tasks
+        more = tuple(line(f"metric {place}", 0.5, 1) for place in range(number - len(spa.metrics)))
+        many = replace(spa, metrics=(*spa.metrics, *more), p_values=((0.5,) * number,) * number)
+        return MetaEvaluationDocument(replace(FULL, tasks=(many, acc))).terminal(None)
+
+    tables, elsewhere = [], []
+    for number in (10, 11):
+        said = printed(number)
+        tables.append(sum(isinstance(one, TextTable) and one.head[0] == "better than" for one in said))
+        elsewhere.append(sum("p-values of every two" in one for one in said if isinstance(one, str)))
+    assert (tables[0] - tables[1], elsewhere) == (1, [0, 1])
 
 
 def test_every_measure_has_a_meaning():

@@ -22,6 +22,7 @@ from metricsmith.formats import (
 )
 from metricsmith.meta_evaluation.evaluation import WMT24, MetricResult, TaskResult
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy
+from metricsmith.meta_evaluation.ranking import FEW_METRICS
 from metricsmith.meta_evaluation.significance import ChanceFloor, Swap
 from metricsmith.report.blocks import (
     Block,
@@ -55,6 +56,7 @@ UNDEFINED = "undefined"
 ANOTHER = "another rater (mean)"
 SIGNIFICANT = 0.05
 MOST_NAMES = 3
+ELSEWHERE = "  p-values of every two metrics: the report (--out) and --json have them"
 Figures = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows of a table
 
 MEANINGS: Mapping[str, str] = {
@@ -151,7 +153,8 @@ class MetaEvaluationDocument(PartedDocument[MetaEvaluation]):
             (_, *columns), rows = _figures(task)
             lines += ["", TextTable((task.task, *("value" if c == task.task else c for c in columns)), rows)]
             caution, (names, tests) = task_caution(record.swap, task), p_value_table(_ranked(task), task.p_values)
-            lines += [TextTable(names, tests)] if tests else []
+            few = len(task.metrics) <= FEW_METRICS
+            lines += [TextTable(names, tests) if few else ELSEWHERE] if tests else []
             lines += [f"  {caution}"] if caution else []
         if record.marked is not None:
             lines += [
@@ -295,9 +298,9 @@ def task_caution(swap: Swap, task: TaskResult) -> str:
     if not exchanged or len(_ranked(task)) < 2:
         return ""
     return (
-        f"The clusters of {task.task} rest on WMT's test, which told equally good metrics apart in 17 % of simulated "
-        f"runs at .05; the test that exchanges scores (--swap scores) did so in 5.5 %: use it before saying that one "
-        f"metric beats another by a little."
+        f"The clusters of {task.task} rest on WMT's test, which told equally good metrics apart in 17\u00a0% of "
+        f"simulated runs at .05; the test that exchanges scores (--swap scores) did so in 5.5\u00a0%: use it before "
+        f"saying that one metric beats another by a little."
     )
 
 

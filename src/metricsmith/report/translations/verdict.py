@@ -81,7 +81,7 @@ def _pairing(record: TranslationRecord) -> list[str]:
         ("document", "segment"): [line.other for line in still if line.better_by_document],
     }
     said += [
-        f"Against {', '.join(names[:MOST])} pairing by {one} says that it is more than luck, pairing by {other} does "
+        f"Against {enumerated(names, MOST)} pairing by {one} says that it is more than luck, pairing by {other} does "
         f"not, and the more careful one decides."
         for (one, other), names in ways.items()
         if names
