@@ -8,11 +8,11 @@ import random
 
 import numpy as np
 import pytest
-from tests.support.suite_roots import write_root
 
 from metricsmith.datasets.score_files import write_scores
 from metricsmith.datasets.suite_roots import read_suite
 from metricsmith.errors import DataError
+from suite_roots import write_root
 
 PAIR = "en-de"
 
@@ -202,3 +202,22 @@ def test_numbers_that_fit_in_two_ways(tmp_path):
     ]
     with pytest.raises(DataError, match="fit when counted in each document, and in the whole set"):
         judged(root, tmp_path, scores)
+
+
+def test_judgements_of_other_translations_are_refused(planted, tmp_path):
+    lines = rows(planted, lambda place: {"segment": place + 1})
+    for line in lines:
+        line["translation"] = f"{line['system']} {line['segment']}. "
+    assert "own judge" in judged(planted, tmp_path, lines).metrics
+    lines[7]["translation"] = "of another language"
+    with pytest.raises(
+        DataError, match=rf"row 8 .*: the translation is not the one of .*{PAIR}/.*\.txt, line \d+: name"
+    ):
+        judged(planted, tmp_path, lines)
+
+
+def test_remarks_on_a_judge_are_handed_on(planted, tmp_path):
+    lines = [line | {"runs": line["runs"][:1]} for line in rows(planted)]
+    assert judged(planted, tmp_path, lines, each_run=True).notes == (
+        f"{PAIR}: own judge has one run, so there is nothing to tell apart",
+    )

@@ -144,5 +144,5 @@ def test_scores_whose_squares_overflow_are_refused(root, name):
 def test_an_added_score_whose_square_overflows_is_refused(root):
     path = root / "judge.seg.score"
     write_scores(path, {name: np.full(4, -1.7e308) for name in SYSTEMS})
-    with pytest.raises(DataError, match=r"judge\.seg\.score: judge has a score beyond 1e\+100"):
+    with pytest.raises(DataError, match=r"judge\.seg\.score: judge: system '.*' has a score beyond 1e\+100"):
         read(root, added={"en-cs": [path]})

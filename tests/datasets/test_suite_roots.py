@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.support.suite_roots import RULES, own_suite, write_root
 
 from metricsmith.datasets.suite_roots import read_suite
 from metricsmith.errors import DataError, OptionError
+from suite_roots import RULES, own_suite, write_root
 
 SR = "en-sr_Cyrl_RS"
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from metricsmith.datasets.score_files import pivot
+from metricsmith.datasets.score_files import pivot, read_lines
 from metricsmith.errors import DataError, nearest
 from metricsmith.records import ErrorSpan
 from metricsmith.stats.correlation import FloatArray
@@ -129,8 +129,8 @@ def match_test_set(table: LongTable, data: EvalSet) -> MatchedSide:
     Raises
     ------
     DataError
-        If the table names a system or segment that the test set does not have, its labels fit in two ways, or it has
-        two rows of one output.
+        If the table names a system or segment that the test set does not have, its labels fit in two ways, it has two
+        rows of one output, or the translation of a row is another than the test set's.
     """
     for place, system in zip(table.places, table.systems, strict=True):
         if system not in data.outputs:
@@ -140,7 +140,23 @@ def match_test_set(table: LongTable, data: EvalSet) -> MatchedSide:
             )
     side = MatchedSide(table, _in_test_set(table, data))
     side.check_single(data.outputs)
+    if table.texts:
+        _check_translations(side, data)
     return side
+
+
+def _check_translations(side: MatchedSide, data: EvalSet) -> None:
+    """Refuse judgements of other texts: language pairs of one test set often share systems and documents."""
+    folder = data.folder / "system-outputs" / data.language_pair
+    outputs = {system: read_lines(folder / f"{system}.txt") for system in dict.fromkeys(side.table.systems)}
+    place_of = {segment: place for place, segment in enumerate(data.segments)}
+    table = side.table
+    for row, system, segment, text in zip(table.places, table.systems, side.segments, table.texts, strict=True):
+        if text.split() != outputs[system][place_of[segment]].split():
+            raise DataError(
+                f"{row}: the translation is not the one of {folder / system}.txt, line {place_of[segment] + 1}: name "
+                f"the file that was judged from {data.language_pair} of this test set"
+            )
 
 
 def _in_test_set(table: LongTable, data: EvalSet) -> tuple[str, ...]:
@@ -192,7 +208,8 @@ def _match(scored: LongTable, rated: LongTable) -> tuple[tuple[str, ...], tuple[
     possible = [(own, other) for own, other in pairs if own in scored.segments and other in rated.segments]
     shared = [len(set(scored.segments[own]) & set(rated.segments[other])) for own, other in possible]
     if not max(shared):
-        seen = [", ".join(list(dict.fromkeys(next(iter(side.segments.values()))))[:3]) for side in (scored, rated)]
+        names = [list(dict.fromkeys(next(iter(side.segments.values())))) for side in (scored, rated)]
+        seen = [", ".join(own[:3]) or "none" for own in names]
         raise DataError(
             f"{scored.name} and {rated.name} have no segment in common: the one has {seen[0]} ..., the other {seen[1]} "
             f"...; label them alike, and give the document where numbers begin anew in each"

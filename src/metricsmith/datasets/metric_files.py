@@ -96,15 +96,19 @@ def _with_runs(table: LongTable, raw: RawTable) -> LongTable:
 
 
 def _with_errors(table: LongTable, raw: RawTable) -> LongTable:
-    """The table with the translations and the errors marked in them, where the file has both; null means no marks."""
-    if not {"errors", "translation"} <= raw.columns.keys() or all(cell is None for cell in raw.columns["errors"]):
+    """The table with the translations and the errors marked in them, as far as the file has them; null is no mark."""
+    if "translation" not in raw.columns:
         return table
-    scored = zip(raw.columns["errors"], table.columns[next(iter(table.columns))], strict=True)
+    table = replace(table, texts=tuple(map(cell_text, raw.columns["translation"])))
+    marked = raw.columns.get("errors", ())
+    if all(cell is None for cell in marked):
+        return table
+    scored = zip(marked, table.columns[next(iter(table.columns))], strict=True)
     spans = tuple(
         None if math.isnan(score) else _errors(cell, raw.place(place, "errors"))
         for place, (cell, score) in enumerate(scored)
     )
-    return replace(table, texts=tuple(map(cell_text, raw.columns["translation"])), spans=spans)
+    return replace(table, spans=spans)
 
 
 def _errors(cell: Any, place: str) -> tuple[ErrorSpan, ...]:

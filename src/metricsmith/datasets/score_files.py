@@ -19,9 +19,11 @@ from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
-    "by_system", "check_free", "check_name", "check_scores", "gold_name", "numbered", "pivot", "read_documents",
-    "read_lines", "read_scores", "write_scores",
+    "by_system", "check_free", "check_name", "check_scores", "check_sizes", "gold_name", "numbered", "pivot",
+    "read_documents", "read_lines", "read_scores", "write_scores",
 ]  # fmt: skip
+
+GREATEST = 1e100  # squares of scores are added up
 
 
 def read_scores(
@@ -267,6 +269,13 @@ def check_scores(
                 f"{what}: system {system!r} has {values.size} scores, {length} are needed: one for each segment "
                 f"(document, system), in order and of shape ({length},)"
             )
+
+
+def check_sizes(what: str, scores: Mapping[str, FloatArray]) -> None:
+    """Refuse, with a `DataError`, scores whose squares cannot be added up."""
+    for system, values in scores.items():
+        if (np.abs(values) > GREATEST).any():
+            raise DataError(f"{what}: system {system!r} has a score beyond {GREATEST:g}: correct it")
 
 
 def _check_known(what: str, system: str, systems: Sequence[str] | Mapping[str, Any]) -> None:

@@ -69,8 +69,9 @@ def named_suite(name: str | os.PathLike[str]) -> Suite:
                 f"that end in .toml"
             )
         return SUITES[str(name)]
+    raw = read_bytes(path)
     try:
-        content = tomllib.loads(read_bytes(path).decode("utf-8"))
+        content = tomllib.loads(raw.decode("utf-8"))
     except (ValueError, RecursionError) as problem:
         reason = "it is nested too deeply" if isinstance(problem, RecursionError) else problem
         raise DataError(f"{path} cannot be read as TOML in UTF-8: {reason}; correct it") from problem

@@ -15,17 +15,15 @@ from metricsmith.datasets.labelled_scores import LongTable, match_test_set
 from metricsmith.datasets.long_tables import SUFFIX
 from metricsmith.datasets.metric_files import read_metrics
 from metricsmith.datasets.mt_metrics_eval import read_eval_set
-from metricsmith.datasets.score_files import read_scores
+from metricsmith.datasets.score_files import check_sizes, read_scores
 from metricsmith.datasets.sources import read_bytes
 from metricsmith.errors import DataError, OptionError, nearest
-from metricsmith.formats import excerpt
 from metricsmith.meta_evaluation.suites import PairRules, Suite
 from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["MetricScores", "PairScores", "read_suite"]
 
 NO_REFERENCE = "[noref]"
-GREATEST = 1e100  # squares of scores are added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +88,7 @@ class PairScores:
     metrics: Mapping[str, MetricScores] = field(repr=False)
     left_out: tuple[tuple[str, str, str], ...]
     checksums: Mapping[str, str] = field(repr=False)
+    notes: tuple[str, ...] = ()
 
 
 def read_suite(
@@ -201,6 +200,7 @@ class _PairReader:
         self.data = replace(data, outputs=names, references=references)
         self.left_out: dict[tuple[str, str, str], None] = {}
         self.checksums: dict[str, str] = {}
+        self.notes: list[str] = []
         for path in (
             folder / "sources" / f"{pair}.txt",
             folder / "documents" / f"{pair}.docs",
@@ -230,6 +230,7 @@ class _PairReader:
         for path in added:
             self._sum(path)
         for table in read_metrics(added, each_run=each_run) if added else ():
+            self.notes += table.notes
             for one, values in self._judges(table, systems, turned):
                 if metrics.setdefault(one.name, one) is not one:
                     raise DataError(
@@ -254,6 +255,7 @@ class _PairReader:
             metrics=dict(sorted(metrics.items())),
             left_out=tuple(self.left_out),
             checksums=self.checksums,
+            notes=tuple(f"{data.language_pair}: {note}" for note in dict.fromkeys(self.notes)),
         )
 
     def _sum(self, path: Path) -> None:
@@ -263,7 +265,9 @@ class _PairReader:
 
     def _scores(self, path: Path, length: int, *, gaps: bool = True) -> dict[str, FloatArray]:
         self._sum(path)
-        return _summable(str(path), read_scores(path, length=length, systems=self.data.outputs, gaps=gaps))
+        scores = read_scores(path, length=length, systems=self.data.outputs, gaps=gaps)
+        check_sizes(str(path), scores)
+        return scores
 
     def _gold(self) -> dict[str, FloatArray]:
         path, pair = self.data.human_file(self.rules.gold), self.data.language_pair
@@ -350,7 +354,7 @@ class _PairReader:
         _require_systems(table.name, table.systems, systems)
         for name, column in table.columns.items():
             values = side.pivot(-column if name in turned else column, systems, self.data.segments)
-            _summable(table.name, {name: values})
+            check_sizes(f"{table.name}: {name}", dict(zip(systems, values, strict=True)))
             whole = values[:, ~np.isnan(values).any(axis=0)]
             means = np.array([[math.fsum(row) / row.size] for row in whole]) if whole.size else None
             yield MetricScores(name, name, False, values, means, added=True), values
@@ -360,14 +364,6 @@ class _PairReader:
         if not self.skip_broken:
             raise DataError(f"{problem}; or leave such metrics out with skip_broken=True (--skip-broken)")
         self.left_out["metric", name, problem] = None
-
-
-def _summable(what: str, scores: dict[str, FloatArray]) -> dict[str, FloatArray]:
-    """The scores, none of which is so great that sums of squares overflow."""
-    for name, values in scores.items():
-        if (np.abs(values) > GREATEST).any():
-            raise DataError(f"{what}: {excerpt(name, 60)} has a score beyond {GREATEST:g}: correct it")
-    return scores
 
 
 def _require_systems(what: str, there: Collection[str], systems: Sequence[str]) -> None:

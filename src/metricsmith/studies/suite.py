@@ -140,7 +140,8 @@ def evaluate_suite(
         p_values=tuple(map(tuple, table.p_values.tolist())),
         gold={scores.pair: scores.gold_name for scores in pairs}, left_out=tuple(dict.fromkeys(left_out)),
         seed=seed, resamples=resamples, signature=_signature(suite, pairs, columns, seed, resamples, swap, decimals),
-        notes=(*notes, *own_notes), warnings=tuple(_warnings(tables, columns)), swap=swap,
+        notes=(*notes, *(note for scores in pairs for note in scores.notes), *own_notes),
+        warnings=tuple(_warnings(tables, columns)), swap=swap,
     )  # fmt: skip
 
 

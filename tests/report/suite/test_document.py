@@ -148,7 +148,7 @@ def test_the_terminal_has_verdict_table_legend_numbers_left_out_and_signature():
     lines = render_terminal(SuiteDocument(FULL), Path("out")).splitlines()
     assert lines[0] == suite_verdict(FULL).sentence
     assert lines[4].split() == ["atlas", "1", ".827", "1", ".920", "2", ".610", "1", ".900"]
-    assert "left out: 2 systems and 1 metric; the report and --json say why" in lines
+    assert "left out: 2 systems and 1 metric (odd); the report and --json say why" in lines
     assert lines[-4:] == [
         "warning: flat | is undefined", "note: differences as <floats>", "report: out/suite.html", "s | t",
     ]  # fmt: skip

@@ -127,9 +127,12 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         record = self.record
         lines: list[str | TextTable] = [suite_verdict(record).sentence, suite_measured(record)]
         lines += [line for table in terminal_tables(record) for line in ("", table)]
-        kinds = Counter(one.kind for one in record.left_out)
+        kinds = Counter(one.kind for one in record.left_out)  # metrics once, systems in each language pair
+        metrics = list(dict.fromkeys(single_line(one.name) for one in record.left_out if one.kind == "metric"))
+        kinds["metric"] = len(metrics)
+        names = f" ({enumerated(metrics, MOST_NAMES)})"
         segments = kinds.pop("segment", 0)  # a line for each language pair
-        parts = [count(number, kind) for kind, number in kinds.items()]
+        parts = [count(number, kind) + names * (kind == "metric") for kind, number in kinds.items() if number]
         parts += [f"segments in {count(segments, 'language pair')}"] * bool(segments)
         left_out = [f"left out: {enumerated(parts)}; the report and --json say why"] if parts else []
         return [*lines, f"  {legend(record)}", "", *left_out, *self.ending(folder, notes=record.notes)]
