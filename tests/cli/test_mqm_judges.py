@@ -91,7 +91,8 @@ def test_planted_numbers_come_out_as_means_of_documents_and_systems(run, tmp_pat
         assert ("error" in shown) is (kind == "esa")
         assert "of 1 runs" not in page
     if kind == "esa":
-        assert '<mark class="minor">' in (tmp_path / "out" / "mqm.html").read_text("utf-8")
+        legend = '<mark class="major">Major</mark> and <mark class="minor">minor</mark> errors that the model found.'
+        assert legend in (tmp_path / "out" / "mqm.html").read_text("utf-8")
 
 
 def test_terminal_names_the_scale_and_counts_judgements(run, tmp_path):

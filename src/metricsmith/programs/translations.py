@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -149,9 +150,9 @@ def _number(judge: TranslationJudge | Repeated) -> JudgedNumber:
     """The words for what this judge gives."""
     asked, repeated = _asked(judge), isinstance(judge, Repeated)
     if isinstance(asked, MQMAnnotator):
-        unmarked = "" if asked.has_spans else WITHOUT_SPANS
-        return JudgedNumber(marks=asked.has_spans, unmarked=unmarked, repeated=repeated)
-    scale, marks = asked.scale, "errors" in asked.signature.output_fields
+        number = JudgedNumber(repeated=repeated)
+        return number if asked.has_spans else replace(number, marks=(), unmarked=WITHOUT_SPANS)
+    errors, scale = asked.signature.output_fields.get("errors"), asked.scale
     title, gives = "ESA", f"is the number that the model gives each segment, from {scale.low:g} to {scale.high:g}"
     if isinstance(asked, DirectAssessment):
         title = TITLES[asked.settings.scale]
@@ -164,6 +165,7 @@ def _number(judge: TranslationJudge | Repeated) -> JudgedNumber:
     else:
         title, seen = asked.name, "after its reasons"
     words = f"{gives}, {seen}; higher is better. Numbers of different models, scales or languages cannot be compared."
+    marks = () if errors is None else tuple(errors.annotation.model_fields)
     return JudgedNumber(title, "points", words, scale.width, marks, repeated=repeated)
 
 

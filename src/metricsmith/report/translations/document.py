@@ -75,6 +75,15 @@ RUNS = "The model was asked about each segment several times. A segment's score 
 MEANS = "intervals of means hold what other segments (of a system: other documents) of the same kind would give"
 
 
+def _severities(names: Sequence[str]) -> Markup:
+    """«Critical, major and minor», each in its colour."""
+    *before, last = (
+        element("mark", name if place else name.capitalize(), class_=name) for place, name in enumerate(names)
+    )
+    commas = [part for one in before for part in (", ", one)][1:]
+    return joined(*commas, " and " if before else "", last)
+
+
 def _glossary(number: JudgedNumber) -> list[tuple[str, str]]:
     """Terms and what they mean, in the order of the page."""
     runs = [("Runs.", MARKED_RUNS if number.marks else RUNS)] if number.repeated else []
@@ -151,10 +160,9 @@ class TranslationDocument(Document[TranslationRecord]):
         segments, left = self.segments()
         runs = run_blocks(record, page=True)
         found = " errors that at least half of the runs found." if number.repeated else " errors that the model found."
-        legend = joined(
-            element("mark", "Critical", class_="critical"), ", ", element("mark", "major", class_="major"), " and ",
-            element("mark", "minor", class_="minor"), found, f" {left}" if left else "",
-        ) if number.marks else " ".join(filter(None, (number.unmarked, left)))  # fmt: skip
+        legend: Markup | str = " ".join(filter(None, (number.unmarked, left)))
+        if number.marks:
+            legend = joined(_severities(number.marks), found, f" {left}" if left else "")
         reading: list[Block] = [
             Terms.glossary(_glossary(number)), Paragraph(record.method, "small"), Paragraph(self._cost(), "small"),
             *([Items(list(map(single_line, record.notes)), "small")] if record.notes else []),

@@ -37,8 +37,8 @@ class JudgedNumber:
         The rest of the sentence that the title begins.
     width : float
         Decides how many digits it deserves; of MQM, which has no lower end, the points of one critical error.
-    marks : bool
-        Whether the judge marks errors.
+    marks : tuple of str
+        Severities of the errors that the judge marks, worst first; empty if it marks none.
     unmarked : str
         A sentence on errors that are named and not marked; else empty.
     repeated : bool
@@ -52,7 +52,7 @@ class JudgedNumber:
         "cannot be compared, since longer ones have more room for errors."
     )
     width: float = 25.0
-    marks: bool = True
+    marks: tuple[str, ...] = ("critical", "major", "minor")
     unmarked: str = ""
     repeated: bool = True
 
