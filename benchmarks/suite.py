@@ -21,8 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from metricsmith.datasets.suite_roots import MetricScores, PairScores
-from metricsmith.meta_evaluation.suites import PairRules, Suite, SuiteTask
+from metricsmith.meta_evaluation.suites import MetricScores, PairRules, PairScores, Suite, SuiteTask
 from metricsmith.report.suite.record import SuiteEvaluation
 from metricsmith.studies.kept_file import KeptFile
 from metricsmith.studies.suite import evaluate_suite

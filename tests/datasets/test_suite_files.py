@@ -56,6 +56,11 @@ def test_an_unknown_name_lists_the_known_ones(name, words):
     assert "wmt23, wmt24, wmt24-on-wmt23, wmt25" in str(caught.value)
 
 
+def test_a_pooled_measure_takes_scores_by_system_unasked(tmp_path):
+    suite = named_suite(written(tmp_path, GOOD.replace('level = "sys"\n', "")))
+    assert suite == named_suite(written(tmp_path, GOOD))
+
+
 def test_a_file_says_all_that_a_preset_does(tmp_path):
     suite = named_suite(written(tmp_path, GOOD))
     pairs = ("en-de", "en-sr_Cyrl_RS")
@@ -99,6 +104,7 @@ def test_the_shortest_file(tmp_path):
         ('"spa"', '"spa"\nlevels = "seg"', "[[measures]] 1: unknown key 'levels' (did you mean 'level'?)"),
         ('"spa"', '"spa"\nlevel = "sys"', "level = 'sys', which must be seg for spa"),
         ('"spa"', '"spa"\npooled = true', "system-accuracy alone"),
+        ('level = "sys"', 'level = "seg"', "sys where language pairs are pooled"),
         ('level = "sys"', 'level = "doc"', "[[measures]] 2, level = 'doc', which must be sys or seg"),
         ("weight = 2", "weight = 0", "weight = 0.0, which must be above 0"),
         ("weight = 2", "weight = -1", "weight = -1.0, which must be above 0"),

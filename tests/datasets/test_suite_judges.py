@@ -61,7 +61,7 @@ def test_each_score_is_laid_beside_its_segment(planted, tmp_path, label):
     assert (own.base, own.reference_free, own.added) == ("own judge", False, True)
     np.testing.assert_array_equal(own.segments, planted.metrics[PAIR]["Aster"])
     np.testing.assert_array_equal(own.systems, planted.system_metrics[PAIR]["Aster"])
-    assert str(tmp_path / "segments.jsonl") in found.checksums
+    assert "segments.jsonl" in found.checksums
     assert not [one for one in found.left_out if one[0] == "segment"]
 
 
@@ -98,8 +98,11 @@ def test_gaps_stay_are_counted_and_systems_are_compared_on_what_all_have(planted
     shared = ~empty.any(axis=0)
     np.testing.assert_allclose(own.systems[:, 0], planted.metrics[PAIR]["Aster"][:, shared].mean(axis=1), rtol=1e-13)
     rated = ~np.isnan(gold)
-    ((_, name, why),) = [one for one in found.left_out if one[0] == "segment"]
+    (_, name, by_system), (_, _, why) = [one for one in found.left_out if one[0] == "segment"]
     assert name == "own judge"
+    assert (
+        by_system == f"{shared.sum()} of 60 segments have its scores of all systems, on which its means by system rest"
+    )
     assert f"no score for {(rated & empty).sum()} of {rated.sum()} rated outputs" in why
     assert (rated & empty).sum() > 1
 
@@ -221,3 +224,20 @@ def test_remarks_on_a_judge_are_handed_on(planted, tmp_path):
     assert judged(planted, tmp_path, lines, each_run=True).notes == (
         f"{PAIR}: own judge has one run, so there is nothing to tell apart",
     )
+
+
+def test_a_turned_sign_is_noted(planted, tmp_path):
+    found = judged(planted, tmp_path, rows(planted), lower_is_better=("own judge", "Aster"))
+    assert {
+        f"{PAIR}: {name}: lower is better, so that its sign is turned round" for name in ("own judge", "Aster")
+    } == {*found.notes}
+
+
+def test_a_judge_is_not_joined_with_a_metric_of_another_pair(planted, tmp_path):
+    pair = next(pair for pair, own in planted.metrics.items() if "Dahlia" not in own)
+    path = tmp_path / "Dahlia.seg.score"
+    write_scores(path, dict(zip(planted.systems[pair], planted.metrics[pair]["Aster"], strict=True)))
+    with pytest.raises(
+        DataError, match="'Dahlia' is an added judge in one language pair and a metric of the folder in"
+    ):
+        read_suite(planted.root, planted.suite, added={pair: [path]})

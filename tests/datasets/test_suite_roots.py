@@ -152,7 +152,7 @@ def test_metrics_are_asked_for_by_either_name(planted):
     assert list(found["en-de"].metrics) == ["Elder", "x.seg.s[noref]"]
     assert left_out(found["en-de"], "metric")["Briar-2"] == "not asked for"
     assert list(by_pair(planted, metrics=["x.seg.s[noref]"])["en-de"].metrics) == ["x.seg.s[noref]"]
-    with pytest.raises(DataError, match="ja-zh is left with no metric"):
+    with pytest.raises(DataError, match="ja-zh: none of its 5 metrics counts: leave --primary"):
         by_pair(planted, metrics=["Dahlia"])
 
 

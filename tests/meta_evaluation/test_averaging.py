@@ -45,7 +45,7 @@ def test_draws_are_scaled_turned_where_a_task_has_the_other_order_and_repeated_u
     assert found.observed == pytest.approx(0.75 * 0.4 - 0.25 * 0.2 / 2)
     # .75 of each draw, and in turn -.25 x .8 / 2 and its opposite
     assert found.draws == pytest.approx([0.075 - 0.1, 0.15 + 0.1, 0.225 - 0.1, 0.3 + 0.1, 0.375 - 0.1])
-    # Draws of .275 or more: .4 and .275; the house adds one to both sides.
+    # Draws of .275 or more: .4 and .275; the package adds one to both sides.
     assert found.test("greater").p_value == 3 / 6
 
 

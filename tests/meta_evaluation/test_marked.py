@@ -41,6 +41,12 @@ def test_an_output_that_one_judge_lacks_counts_for_none():
     assert (found.comparisons[0].best, found.comparisons[0].other) == ("b", "a")
 
 
+def test_an_output_that_nobody_rated_does_not_count():
+    found = evaluate_marks(rows({"a": [mark(0, 4), mark(5, 9), None]}, [mark(0, 4), None, None]))
+    assert (found.ratings, found.missing, found.documents) == (1, 0, 1)
+    assert found.judges[0].f1 == 1
+
+
 def test_intervals_and_tests_are_those_of_spans_by_document():
     random = np.random.default_rng(3)
     gold = [mark(int(at), int(at) + 3) for at in random.integers(0, 7, 40)]

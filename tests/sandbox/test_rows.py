@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import random
@@ -246,6 +247,12 @@ def workers():
     return [int(pid) for pid, parent, args in table if int(parent) == os.getpid() and "monty" in args]
 
 
+def signalled(pids, number):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # it has ended since it was listed
+            os.kill(pid, number)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals and ps")
 class TestKilledWorkers:
     BUSY = "def score(output):\n    total = 0\n    for i in range({0}): total += 1\n    return [output, total]"
@@ -261,8 +268,7 @@ class TestKilledWorkers:
             while not (alive := set(workers()) - dead) and thread.is_alive():
                 time.sleep(0.01)
             time.sleep(0.2)
-            for pid in alive:
-                os.kill(pid, 9)
+            signalled(alive, 9)
             dead |= alive
         thread.join()
         return dead, got
@@ -281,8 +287,7 @@ class TestKilledWorkers:
         thread = threading.Thread(target=lambda: got.extend(box.run(source, "score", rows, WIDE)))
         thread.start()
         while thread.is_alive():
-            for pid in workers() if started[-1:] == ['{"output": 2}'] else ():
-                os.kill(pid, 9)
+            signalled(workers() if started[-1:] == ['{"output": 2}'] else (), 9)
             time.sleep(0.02)
         assert [one.value for one in got] == [0, 1, None, 3]
         assert "crashed" in got[2].error
@@ -294,8 +299,7 @@ class TestKilledWorkers:
         thread = threading.Thread(target=lambda: got.extend(sandbox().run(source, "score", [{"output": 1}], limits)))
         thread.start()
         while thread.is_alive():
-            for pid in workers():
-                os.kill(pid, 19)
+            signalled(workers(), 19)
             time.sleep(0.05)
         assert got == [RowResult(error="TimeoutError: stopped after 1 seconds")]
         sandbox()._workers.close()

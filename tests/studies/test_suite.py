@@ -15,10 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metricsmith.datasets.suite_roots import MetricScores, PairScores
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation import evaluate_tasks, system_pairwise_accuracy, tasks_by_name
-from metricsmith.meta_evaluation.suites import SuiteTask
+from metricsmith.meta_evaluation.suites import MetricScores, PairScores, SuiteTask
 from metricsmith.studies.kept_file import KeptFile
 from metricsmith.studies.suite import evaluate_suite
 from suite_roots import write_root
@@ -193,9 +192,9 @@ def test_gaps_undefined_values_and_chance_are_warned_of(planted):
         planted.suite, tasks=tuple(SuiteTask("pearson", (pair,)) for pair in planted.suite.pairs)
     )
     found = evaluate_suite(rules, pairs, **FEW)
-    assert any(line.startswith("en-de pearson rests on ") and "Elder lack some" in line for line in found.warnings)
+    assert any(line.startswith("en-de pearson rests on ") and "Elder lacks some" in line for line in found.warnings)
     assert any(line.startswith("en-sr_Cyrl_RS pearson is undefined for Aster") for line in found.warnings)
-    assert any(line.startswith("Elder agree less than chance on ja-zh pearson") for line in found.warnings)
+    assert any(line.startswith("Elder agrees less than chance on ja-zh pearson") for line in found.warnings)
     assert "Aster" not in {one.name for one in found.averages}
 
 

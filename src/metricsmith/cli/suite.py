@@ -103,6 +103,8 @@ def run_suite(
     from metricsmith.studies.kept_file import KeptFile
     from metricsmith.studies.suite import evaluate_suite
 
+    if options.form is not None and (output.as_json or output.quiet):
+        raise OptionError("--format has no meaning beside --json or --quiet: leave one out")
     suite = named_suite(options.suite or "")
     judges = _by_pair(added, suite)
     if reading["each_run"] and not judges:
@@ -127,7 +129,7 @@ def run_suite(
     if out is not None:
         write_into(write_suite, record, out)
     document = SuiteDocument(record)
-    if options.form is None or output.as_json or output.quiet:
+    if options.form is None:
         tell(document, out, output)
     else:
         made = {"markdown": render_markdown(document), "tsv": suite_tsv(record), "latex": suite_latex(record)}

@@ -36,8 +36,8 @@ def read_metrics(
         A table has columns of systems, segments (`ROLES`) and numbers; a score file ends in ``.seg.score``.
     names : sequence of str
         Which metrics; by default, or of several files, or with runs, all. In a table these are the columns of numbers
-        that are no labels. Of a judge's own file it is ``raw``, which then has the name in its column ``metric``, or
-        that of the file where there is none.
+        that are no labels; by default that is ``raw`` in a judge's own file, under the judge's name (its column
+        ``metric``), or the file's.
     but : collection of str
         Columns that are no metrics.
     each_run : bool

@@ -299,7 +299,9 @@ def _marked(judges: Sequence[MatchedSide], rated: MatchedSide, systems: Collecti
     judges = [judge for judge in judges if judge.table.spans]
     if not gold.spans or not gold.texts or not judges:
         return None
-    counted = [place for place, system in enumerate(gold.systems) if system in systems]
+    counted = [
+        place for place, system in enumerate(gold.systems) if system in systems and gold.spans[place] is not None
+    ]
     texts = [gold.texts[place] for place in counted]
     found: dict[str, list[tuple[ErrorSpan, ...] | None]] = {}
     left_out, notes = [], []

@@ -94,19 +94,22 @@ def _tasks(path: Path, measures: Sequence[Any], pairs: tuple[str, ...]) -> tuple
     pooled, alone = [], []
     for number, table in enumerate(measures, 1):
         where = f"{path}, [[measures]] {number}"
-        given: dict[str, Any] = {"level": "seg", "weight": 1} | _checked(where, table, MEASURE, needed=("measure",))
-        name, over_all = given.pop("measure"), given.pop("pooled", False)
+        told = _checked(where, table, MEASURE, needed=("measure",))
+        name, over_all = told.pop("measure"), told.pop("pooled", False)
+        given: dict[str, Any] = {"level": "sys" if over_all else "seg", "weight": 1} | told
         given["weight"] = float(given["weight"])
         if name not in MEASURES:
             raise DataError(
                 f"{where}, measure: unknown measure {name!r}{nearest(name, MEASURES)}; known are {', '.join(MEASURES)}"
             )
+        if over_all and name != "system-accuracy":
+            raise _wrong(f"{where}, pooled", True, f"false for {name}; system-accuracy alone counts over all pairs")
         if given["level"] == "sys" and name not in BY_SYSTEM:
             raise _wrong(f"{where}, level", "sys", f"seg for {name}; scores by system suit {', '.join(BY_SYSTEM)}")
         if given["weight"] <= 0:
             raise _wrong(f"{where}, weight", given["weight"], "above 0")
-        if over_all and name != "system-accuracy":
-            raise _wrong(f"{where}, pooled", True, f"false for {name}; system-accuracy alone counts over all pairs")
+        if over_all and given["level"] != "sys":
+            raise _wrong(f"{where}, level", given["level"], "sys where language pairs are pooled")
         if over_all:
             pooled.append(SuiteTask(name, pairs, **given))
         else:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,77 +18,12 @@ from metricsmith.datasets.mt_metrics_eval import read_eval_set
 from metricsmith.datasets.score_files import check_sizes, read_scores
 from metricsmith.datasets.sources import read_bytes
 from metricsmith.errors import DataError, OptionError, nearest
-from metricsmith.meta_evaluation.suites import PairRules, Suite
+from metricsmith.meta_evaluation.suites import MetricScores, PairRules, PairScores, Suite
 from metricsmith.stats.correlation import FloatArray
 
-__all__ = ["MetricScores", "PairScores", "read_suite"]
+__all__ = ["read_suite"]
 
 NO_REFERENCE = "[noref]"
-
-
-@dataclass(frozen=True, slots=True)
-class MetricScores:
-    """One metric's scores in one language pair, for the systems and segments of its `PairScores`.
-
-    Parameters
-    ----------
-    name : str
-        ``BLEU``; with ``[noref]`` behind it if no reference was used. The same in all language pairs.
-    base : str
-        ``BLEU``.
-    reference_free : bool
-    segments : float array, shape (k, n), or None
-        None without a file by segment.
-    systems : float array, shape (k, 1), or None
-        None without a file by system.
-    added : bool
-        Whether it is a judge of one's own and not of the folder. Then `segments` may hold NaN, which the folder's
-        metrics must not, and `systems` are means over the segments that all the systems have a score for.
-    """
-
-    name: str
-    base: str
-    reference_free: bool
-    segments: FloatArray | None = field(repr=False)
-    systems: FloatArray | None = field(repr=False)
-    added: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PairScores:
-    """Everything that a suite measures in one language pair; higher is better on all sides.
-
-    Parameters
-    ----------
-    pair : str
-    gold_name : str
-    systems : tuple of str, length k
-        Those that count, in the order of the gold file.
-    documents : tuple of str, length n
-        Of each segment.
-    segments : float array, shape (k, n)
-        People's scores; NaN is missing.
-    system_scores : float array, shape (k, 1), or None
-        People's scores by system, NaN is missing; None if there is no such file.
-    metrics : mapping of str to MetricScores
-        By name, sorted.
-    left_out : tuple of (str, str, str)
-        Kind (``system``, ``metric``, or ``segment`` for the gaps of a metric), name and reason.
-    checksums : mapping of str to str
-        16 hex digits of the sha256 of every file that was read, by its path from the test set's folder on; of added
-        files by the path as given.
-    """
-
-    pair: str
-    gold_name: str
-    systems: tuple[str, ...]
-    documents: tuple[str, ...] = field(repr=False)
-    segments: FloatArray = field(repr=False)
-    system_scores: FloatArray | None = field(repr=False)
-    metrics: Mapping[str, MetricScores] = field(repr=False)
-    left_out: tuple[tuple[str, str, str], ...]
-    checksums: Mapping[str, str] = field(repr=False)
-    notes: tuple[str, ...] = ()
 
 
 def read_suite(
@@ -170,6 +105,11 @@ def read_suite(
         for reader in readers
     )
     sides = [side for one in found for side in one.metrics.values()]
+    for name in {side.name for side in sides if side.added} & {side.name for side in sides if not side.added}:
+        raise DataError(
+            f"{name!r} is an added judge in one language pair and a metric of the folder in another: rename the judge "
+            f"in the column 'metric' of its file"
+        )
     _check_known("lower_is_better", lower_is_better, [text for side in sides for text in (side.name, side.base)])
     return found
 
@@ -240,6 +180,11 @@ class _PairReader:
                 if gaps := int((rated & np.isnan(values)).sum()):
                     why = f"no score for {gaps} of {rated.sum()} rated outputs"
                     self.left_out["segment", one.name, f"{why}, where then no metric is measured by segment"] = None
+        if not metrics and self.files:
+            raise DataError(
+                f"{data.language_pair}: none of its {len(self.files)} metrics counts: leave --primary (primary) out, "
+                f"or name another with --metric (metrics)"
+            )
         if not metrics:
             raise DataError(
                 f"{data.folder / 'metric-scores' / data.language_pair}: {data.language_pair} is left with no metric; "
@@ -259,9 +204,13 @@ class _PairReader:
         )
 
     def _sum(self, path: Path) -> None:
+        """Keep a file's checksum: by its path in the folder, elsewhere by its name, with its folder's if need be."""
+        found = hashlib.sha256(read_bytes(path)).hexdigest()[:16]
         inside = path.is_relative_to(self.data.folder)
-        name = Path(self.test_set, path.relative_to(self.data.folder)) if inside else path
-        self.checksums[name.as_posix()] = hashlib.sha256(read_bytes(path)).hexdigest()[:16]
+        name = Path(self.test_set, path.relative_to(self.data.folder)) if inside else Path(path.name)
+        if self.checksums.get(name.as_posix(), found) != found:
+            name = Path(*path.resolve().parts[-2:])
+        self.checksums[name.as_posix()] = found
 
     def _scores(self, path: Path, length: int, *, gaps: bool = True) -> dict[str, FloatArray]:
         self._sum(path)
@@ -309,7 +258,13 @@ class _PairReader:
             base, _, code = stem.rpartition("-")
             if level not in ("seg", "sys"):
                 continue
-            used = () if code == "src" else tuple(self.data.references) if code == "all" else tuple(code.split("."))
+            used = (
+                ()
+                if code == "src"
+                else (*self.data.references,) or ("all",)
+                if code == "all"
+                else tuple(code.split("."))
+            )
             if not base:
                 self._broken(
                     stem, f"{path}: no dash and references behind the metric's name, as in BLEU-refA: rename it"
@@ -344,6 +299,7 @@ class _PairReader:
             except DataError as problem:
                 self._broken(name, str(problem))
                 continue
+            self._note_sign(name, sign < 0)
             yield MetricScores(name, files.base, not files.used, scores.get("seg"), scores.get("sys"))
 
     def _judges(
@@ -355,9 +311,17 @@ class _PairReader:
         for name, column in table.columns.items():
             values = side.pivot(-column if name in turned else column, systems, self.data.segments)
             check_sizes(f"{table.name}: {name}", dict(zip(systems, values, strict=True)))
+            self._note_sign(name, name in turned)
             whole = values[:, ~np.isnan(values).any(axis=0)]
+            if whole.shape != values.shape:
+                why = f"of {values.shape[1]} segments have its scores of all systems, on which its means by system rest"
+                self.left_out["segment", name, f"{whole.shape[1]} {why}"] = None
             means = np.array([[math.fsum(row) / row.size] for row in whole]) if whole.size else None
             yield MetricScores(name, name, False, values, means, added=True), values
+
+    def _note_sign(self, name: str, turned: bool) -> None:
+        if turned:
+            self.notes.append(f"{name}: lower is better, so that its sign is turned round")
 
     def _broken(self, name: str, problem: str) -> None:
         """Raise an error about a metric's files, or leave the metric out."""

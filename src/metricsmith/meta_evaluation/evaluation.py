@@ -23,6 +23,7 @@ from metricsmith.meta_evaluation.ranking import TaskAverage, Tests, average_over
 from metricsmith.meta_evaluation.significance import ChanceFloor, Swap, chance_floors
 from metricsmith.stats.resampling import Groups, Interval
 from metricsmith.threads import in_threads, one_thread
+from metricsmith.version import __version__
 
 __all__ = [
     "MetricResult",
@@ -183,7 +184,7 @@ def evaluate_task(
     """
     matrices, common = _common(metrics, gold)
     known: Kept = {} if kept is None else kept
-    how = key_of(statistic, groups, level, seed)
+    how = key_of(__version__, statistic, groups, level, seed)
 
     def results(sides: Mapping[str, FloatArray], truth: FloatArray) -> dict[str, MetricResult]:
         keys = {name: key_of("result", how, scores, truth) for name, scores in sides.items()}

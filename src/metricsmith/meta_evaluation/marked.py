@@ -36,7 +36,7 @@ class MarkedRows:
     judges : mapping of str to sequence of length n of (tuple of ErrorSpan or None)
         None for an output that the judge has not judged.
     gold : tuple, the same
-        One rating's.
+        One rating's; None where nobody rated, which does not count.
     texts, documents : tuple of str, length n
         The outputs, and their documents.
     left_out : tuple of str
@@ -121,7 +121,8 @@ def evaluate_marks(rows: MarkedRows, *, permutations: int = 1000, seed: int = 0)
     DataError
         If a mark does not lie in its text.
     """
-    both = [place for place in range(len(rows.gold)) if all(marks[place] is not None for marks in rows.judges.values())]
+    rated = [place for place, own in enumerate(rows.gold) if own is not None]
+    both = [place for place in rated if all(marks[place] is not None for marks in rows.judges.values())]
     gold = [rows.gold[place] for place in both]
     texts, documents = ([of[place] for place in both] for of in (rows.texts, rows.documents))
     measured = {
@@ -141,5 +142,5 @@ def evaluate_marks(rows: MarkedRows, *, permutations: int = 1000, seed: int = 0)
         test, interval = character_f1_difference(*terms, documents, permutations=permutations, seed=seed)
         comparisons.append(MarkedComparison(best, other, float(test.observed), interval, test.p_value))
     return MarkedErrors(
-        tuple(judges), tuple(comparisons), len(both), len(rows.gold) - len(both), len(set(documents)), rows.left_out
+        tuple(judges), tuple(comparisons), len(both), len(rated) - len(both), len(set(documents)), rows.left_out
     )

@@ -35,6 +35,7 @@ from metricsmith.stats.resampling.permutation import (
     paired_permutation_draws,
     permuted_rows,
 )
+from metricsmith.version import __version__
 
 __all__ = [
     "ChanceFloor",
@@ -327,7 +328,7 @@ class PairTests:
         self._settings: dict[str, Any] = {"swap": swap, "resamples": resamples, "seed": seed, "deciding": deciding}
         self._measure, self._metrics, self._gold = measure, metrics, gold
         self._kept: Kept = {} if kept is None else kept
-        self._task = key_of(measure, gold, *self._settings.values())
+        self._task = key_of(__version__, measure, gold, *self._settings.values())
         self._keys = {name: key_of(scores) for name, scores in metrics.items()}
 
     def draws(self, first: str, second: str) -> PermutationDraws:

@@ -1,4 +1,4 @@
-"""Shared tasks as data: the test sets, language pairs and measures of a suite, and the systems and metrics that count.
+"""Shared tasks as data: the test sets, language pairs and measures of a suite, what counts, and the scores.
 
 A suite's table has one column for each `SuiteTask`. Definitions of the WMT metrics tasks stand in
 `metricsmith.meta_evaluation.wmt_suites`.
@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from metricsmith.meta_evaluation.measures import MEASURES
+from metricsmith.stats.correlation import FloatArray
 
-__all__ = ["PairRules", "ScoreLevel", "Suite", "SuiteTask", "task_bounds"]
+__all__ = ["MetricScores", "PairScores", "PairRules", "ScoreLevel", "Suite", "SuiteTask", "task_bounds"]
 
 ScoreLevel = Literal["sys", "seg"]
 """The score files that a task reads: one score by system, or one by system and segment."""
@@ -98,6 +99,71 @@ class Suite:
     primary: tuple[str, ...] = field(default=(), repr=False)
     baselines: tuple[str, ...] = field(default=(), repr=False)
     source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricScores:
+    """One metric's scores in one language pair, for the systems and segments of its `PairScores`.
+
+    Parameters
+    ----------
+    name : str
+        ``BLEU``; with ``[noref]`` behind it if no reference was used. The same in all language pairs.
+    base : str
+        ``BLEU``.
+    reference_free : bool
+    segments : float array, shape (k, n), or None
+        None without a file by segment.
+    systems : float array, shape (k, 1), or None
+        None without a file by system.
+    added : bool
+        Whether it is a judge of one's own and not of the folder. Then `segments` may hold NaN, which the folder's
+        metrics must not, and `systems` are means over the segments that all the systems have a score for.
+    """
+
+    name: str
+    base: str
+    reference_free: bool
+    segments: FloatArray | None = field(repr=False)
+    systems: FloatArray | None = field(repr=False)
+    added: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PairScores:
+    """Everything that a suite measures in one language pair; higher is better on all sides.
+
+    Parameters
+    ----------
+    pair : str
+    gold_name : str
+    systems : tuple of str, length k
+        Those that count, in the order of the gold file.
+    documents : tuple of str, length n
+        Of each segment.
+    segments : float array, shape (k, n)
+        People's scores; NaN is missing.
+    system_scores : float array, shape (k, 1), or None
+        People's scores by system, NaN is missing; None if there is no such file.
+    metrics : mapping of str to MetricScores
+        By name, sorted.
+    left_out : tuple of (str, str, str)
+        Kind (``system``, ``metric``, or ``segment`` for the gaps of a metric), name and reason.
+    checksums : mapping of str to str
+        16 hex digits of the sha256 of every file that was read, by its path from the test set's folder on; of added
+        files by the path as given.
+    """
+
+    pair: str
+    gold_name: str
+    systems: tuple[str, ...]
+    documents: tuple[str, ...] = field(repr=False)
+    segments: FloatArray = field(repr=False)
+    system_scores: FloatArray | None = field(repr=False)
+    metrics: Mapping[str, MetricScores] = field(repr=False)
+    left_out: tuple[tuple[str, str, str], ...]
+    checksums: Mapping[str, str] = field(repr=False)
+    notes: tuple[str, ...] = ()
 
 
 def task_bounds(task: SuiteTask) -> tuple[float, float]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from metricsmith.datasets.suite_roots import MetricScores, PairScores
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation.averaging import AveragedTask, average_table, task_seed
 from metricsmith.meta_evaluation.evaluation import TaskResult, evaluate_task, side_by_side, tasks_by_name
@@ -21,7 +20,7 @@ from metricsmith.meta_evaluation.matrices import FloatArray, Measure, common_cel
 from metricsmith.meta_evaluation.measures import SystemAccuracy
 from metricsmith.meta_evaluation.ranking import RankTable, check_tests
 from metricsmith.meta_evaluation.significance import PairTests, Swap
-from metricsmith.meta_evaluation.suites import Suite, SuiteTask, task_bounds
+from metricsmith.meta_evaluation.suites import MetricScores, PairScores, Suite, SuiteTask, task_bounds
 from metricsmith.report.meta_evaluation.record import settings_stated
 from metricsmith.report.suite.record import LeftOut, SuiteAverage, SuiteColumn, SuiteEvaluation, SuiteMetric
 from metricsmith.version import __version__
@@ -268,15 +267,16 @@ def _warnings(tables: Mapping[str, _Scores], columns: Sequence[SuiteColumn]) -> 
         if gaps:
             warnings.append(
                 f"{column.name} rests on {column.outputs} of {int(rated.sum())} rated outputs, those that all metrics "
-                f"have: {', '.join(gaps)} lack some"
+                f"have: {', '.join(gaps)} lack{'s' if len(gaps) == 1 else ''} some"
             )
         undefined = [one.name for one in column.result.metrics if math.isnan(one.value)]
         if undefined:
             warnings.append(f"{column.name} is undefined for {', '.join(undefined)}, whose scores are all alike there")
         below = [one.name for one in column.result.metrics if one.value < one.chance.low]
         if below:
+            verb = "agrees" if len(below) == 1 else "agree"
             warnings.append(
-                f"{', '.join(below)} agree less than chance on {column.name}: if lower is better, say so with "
+                f"{', '.join(below)} {verb} less than chance on {column.name}: if lower is better, say so with "
                 f"lower_is_better (--lower-is-better)"
             )
     return warnings

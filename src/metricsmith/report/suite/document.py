@@ -116,10 +116,7 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         return TextTable(head, rows, "Tasks, and what they were measured on")
 
     def _left_out(self) -> TextTable:
-        rows = [
-            (single_line(one.name), one.kind, one.pair or "all", Cell(one.reason, "prose"))
-            for one in self.record.left_out
-        ]
+        rows = [(single_line(one.name), one.kind, one.pair, Cell(one.reason, "prose")) for one in self.record.left_out]
         return TextTable(("name", "kind", "pair", Cell("reason", "prose")), rows, "What took no part, and why", left=4)
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
@@ -131,7 +128,8 @@ class SuiteDocument(PartedDocument[SuiteEvaluation]):
         metrics = list(dict.fromkeys(single_line(one.name) for one in record.left_out if one.kind == "metric"))
         kinds["metric"] = len(metrics)
         names = f" ({enumerated(metrics, MOST_NAMES)})"
-        segments = kinds.pop("segment", 0)  # a line for each language pair
+        kinds.pop("segment", None)
+        segments = len({one.pair for one in record.left_out if one.kind == "segment"})
         parts = [count(number, kind) + names * (kind == "metric") for kind, number in kinds.items() if number]
         parts += [f"segments in {count(segments, 'language pair')}"] * bool(segments)
         left_out = [f"left out: {enumerated(parts)}; the report and --json say why"] if parts else []

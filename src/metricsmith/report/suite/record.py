@@ -95,7 +95,7 @@ class LeftOut:
     Parameters
     ----------
     pair : str
-        Language pair; empty for all.
+        Language pair.
     kind : "system", "metric" or "segment"
     name, reason : str
     """

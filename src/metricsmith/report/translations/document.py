@@ -77,11 +77,8 @@ MEANS = "intervals of means hold what other segments (of a system: other documen
 
 def _severities(names: Sequence[str]) -> Markup:
     """«Critical, major and minor», each in its colour."""
-    *before, last = (
-        element("mark", name if place else name.capitalize(), class_=name) for place, name in enumerate(names)
-    )
-    commas = [part for one in before for part in (", ", one)][1:]
-    return joined(*commas, " and " if before else "", last)
+    first, *others, last = (element("mark", name if at else name.title(), class_=name) for at, name in enumerate(names))
+    return joined(first, *(part for one in others for part in (", ", one)), " and ", last)
 
 
 def _glossary(number: JudgedNumber) -> list[tuple[str, str]]:
