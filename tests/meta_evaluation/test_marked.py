@@ -20,7 +20,8 @@ def mark(start, end, severity="major"):
 
 def rows(judges, gold, documents=None):
     n = len(gold)
-    return MarkedRows(judges, tuple(gold), (TEXT,) * n, tuple(documents or map(str, range(n))))
+    documents = tuple(map(str, range(n)) if documents is None else documents)
+    return MarkedRows(judges, tuple(gold), (TEXT,) * n, documents, tuple(str(place // 2) for place in range(n)))
 
 
 def test_figures_by_hand():
@@ -45,6 +46,16 @@ def test_an_output_that_nobody_rated_does_not_count():
     found = evaluate_marks(rows({"a": [mark(0, 4), mark(5, 9), None]}, [mark(0, 4), None, None]))
     assert (found.ratings, found.missing, found.documents) == (1, 0, 1)
     assert found.judges[0].f1 == 1
+
+
+def test_without_documents_segments_stand_for_them():
+    random = np.random.default_rng(4)
+    gold = [mark(int(at), int(at) + 3) for at in random.integers(0, 7, 40)]
+    judges = {name: [mark(int(at), int(at) + 4) for at in random.integers(0, 6, 40)] for name in ("a", "b")}
+    blank = evaluate_marks(rows(judges, gold, [""] * 40), permutations=50)
+    by_segment = evaluate_marks(rows(judges, gold, [str(place // 2) for place in range(40)]), permutations=50)
+    assert (blank.documents, by_segment.documents) == (0, 20)
+    assert (blank.judges, blank.comparisons) == (by_segment.judges, by_segment.comparisons)
 
 
 def test_intervals_and_tests_are_those_of_spans_by_document():

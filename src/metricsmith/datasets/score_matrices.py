@@ -322,7 +322,8 @@ def _marked(judges: Sequence[MatchedSide], rated: MatchedSide, systems: Collecti
             notes.append(f"{name}: the text that was judged is not the one that people rated: {apart}")
     return MarkedRows(
         found, tuple(_counted(gold.spans[place]) for place in counted), tuple(texts),
-        tuple(gold.documents[place] for place in counted), tuple(left_out), tuple(notes),
+        tuple(gold.documents[place] for place in counted), tuple(rated.segments[place] for place in counted),
+        tuple(left_out), tuple(notes),
     )  # fmt: skip
 
 

@@ -37,8 +37,8 @@ class MarkedRows:
         None for an output that the judge has not judged.
     gold : tuple, the same
         One rating's; None where nobody rated, which does not count.
-    texts, documents : tuple of str, length n
-        The outputs, and their documents.
+    texts, documents, segments : tuple of str, length n
+        The outputs, their documents and their segments; where a document is blank, the segment stands for it.
     left_out : tuple of str
         Judges that mark nothing.
     notes : tuple of str
@@ -48,6 +48,7 @@ class MarkedRows:
     gold: tuple[Marks, ...] = field(repr=False)
     texts: tuple[str, ...] = field(repr=False)
     documents: tuple[str, ...] = field(repr=False)
+    segments: tuple[str, ...] = field(repr=False)
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -91,7 +92,8 @@ class MarkedErrors:
     comparisons : tuple of MarkedComparison
         Every two judges, the better one first.
     ratings, missing, documents : int
-        Ratings that count, those that do not because some judge has not judged the output, and documents.
+        Ratings that count, those that do not because some judge has not judged the output, and documents; 0 if
+        these are not known.
     left_out : tuple of str
         Judges that mark nothing.
     """
@@ -124,7 +126,8 @@ def evaluate_marks(rows: MarkedRows, *, permutations: int = 1000, seed: int = 0)
     rated = [place for place, own in enumerate(rows.gold) if own is not None]
     both = [place for place in rated if all(marks[place] is not None for marks in rows.judges.values())]
     gold = [rows.gold[place] for place in both]
-    texts, documents = ([of[place] for place in both] for of in (rows.texts, rows.documents))
+    texts, known = ([of[place] for place in both] for of in (rows.texts, rows.documents))
+    documents = [known[at] or f"segment {rows.segments[place]}" for at, place in enumerate(both)]
     measured = {
         name: character_f1([marks[place] for place in both], gold, texts)
         for name, marks in (rows.judges if both else {}).items()
@@ -142,5 +145,10 @@ def evaluate_marks(rows: MarkedRows, *, permutations: int = 1000, seed: int = 0)
         test, interval = character_f1_difference(*terms, documents, permutations=permutations, seed=seed)
         comparisons.append(MarkedComparison(best, other, float(test.observed), interval, test.p_value))
     return MarkedErrors(
-        tuple(judges), tuple(comparisons), len(both), len(rated) - len(both), len(set(documents)), rows.left_out
+        tuple(judges),
+        tuple(comparisons),
+        len(both),
+        len(rated) - len(both),
+        len(set(known)) * all(known),
+        rows.left_out,
     )

@@ -58,7 +58,10 @@ def _said(marked: MarkedErrors) -> str:
         return f"No judge has marked errors in an output that people rated.{out}"
     best = marked.judges[0]
     missing = f", {count(marked.missing)} more lack a judge" if marked.missing else ""
-    basis = f"{count(marked.ratings, 'rating')} in {count(marked.documents, 'document')}{missing}"
+    documents = (
+        f"in {count(marked.documents, 'document')}" if marked.documents else "(each segment taken for a document)"
+    )
+    basis = f"{count(marked.ratings, 'rating')} {documents}{missing}"
     if math.isnan(best.f1):
         return f"Nobody marks any words in {basis}, so that marks cannot be compared.{out}"
     ends = interval_stated(best.f1_interval.low, best.f1_interval.high)
