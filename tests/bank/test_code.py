@@ -383,3 +383,13 @@ def test_a_function_outside_the_subset_is_refused_by_the_sandbox():
 
     with pytest.raises(OptionError, match=r"line 2: import (of )?time is not allowed"):
         CodeMetric.from_function(clocked)
+
+
+def test_a_builtin_that_means_something_else_in_the_functions_module_is_refused(monkeypatch):
+    def total(output):
+        return float(sum([len(output)]))
+
+    assert CodeMetric.from_function(total)
+    monkeypatch.setitem(globals(), "sum", lambda numbers: 42)
+    with pytest.raises(OptionError, match="total uses sum from outside"):
+        CodeMetric.from_function(total)

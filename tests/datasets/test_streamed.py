@@ -8,6 +8,7 @@ import io
 import json
 
 import pandas
+import pandas as pd
 import pytest
 
 from metricsmith.datasets.streamed import FIRST, stream_table
@@ -154,6 +155,11 @@ def test_a_packed_file_that_is_cut_off_is_refused(write):
 def test_a_table_without_rows_is_refused(write, name, content):
     with pytest.raises(DataError, match="is empty"):
         stream_table(write(name, content))
+
+
+def test_conditions_that_no_row_of_a_frame_fulfils_are_refused_alike(write):
+    with pytest.raises(DataError, match=r"no row is left by the condition 'good=9'"):
+        stream_table(pd.read_csv(write("plain.csv", csv_text())), where=["good=9"])
 
 
 def test_conditions_that_no_row_fulfils_are_refused_with_values_that_are_there(write):

@@ -14,6 +14,7 @@ from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers import generation
+from metricsmith.optimizers.distillation import _standard
 from metricsmith.programs.learned import mark_learned
 from metricsmith.records import Output, Status, Usage
 from metricsmith.testing import GivenJudge
@@ -240,6 +241,12 @@ def test_the_rows_furthest_apart_are_named(kept):
     gaps = [abs(one.gap) for one in record.apart]
     assert gaps == sorted(gaps, reverse=True)
     assert len(gaps) == 8
+
+
+def test_a_row_without_a_number_is_not_among_those_furthest_apart():
+    gaps = _standard(np.array([1.0, 2.0, math.nan, 4.0])) - _standard(np.array([1.0, 2.0, 9.0, 4.0]))
+    assert np.isnan(gaps).tolist() == [False, False, True, False]
+    assert np.isnan(_standard(np.array([3.0, math.nan, 3.0]))).tolist() == [False, True, False]
 
 
 def test_an_induced_task_carries_the_direction_and_the_scale(planted):

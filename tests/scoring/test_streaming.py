@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import dspy
 import pytest
 
 from faults import Fault, Faults
 from loopback import scripted, serve
 from metricsmith import default_bank
-from metricsmith.errors import OptionError
+from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.model_calls.limits import Budget
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -43,6 +45,19 @@ def test_metrics_beside_each_other_have_the_numbers_of_one_run_though_one_needs_
     assert [row.cells for row in rows] == [{"n": row.id} for row in ROWS]
     assert {row.prediction for row in rows} == {None}
     assert list(rows[0].line()) == ["id", "n", "missing", "error", "cider", "bleu"]
+
+
+def test_a_corpus_that_cannot_be_made_of_all_rows_is_an_error_and_never_one_by_piece():
+    cider = default_bank().get("cider")
+
+    def statistics(rows, *rest, **more):
+        if len(rows) > 7:
+            raise MemoryError("too many rows")
+        return cider.family.statistics(rows, *rest, **more)
+
+    frail = replace(cider, family=replace(cider.family, statistics=statistics))
+    with pytest.raises(DataError, match="the corpus of cider cannot be made of all rows: MemoryError: too many rows"):
+        streamed([frail], 7)
 
 
 def test_one_metric_is_the_prediction():

@@ -220,6 +220,14 @@ def test_a_column_with_a_value_for_each_row_is_no_slice():
         pairs(table(words), table(words), by="id")
 
 
+def test_groups_and_slices_stand_in_the_signature():
+    first = BEFORE.assign(source_id=["s0", "s0", *(f"s{k}" for k in range(1, 19))])
+    one, other = (versus(JUDGE, before, AFTER, progress=False).signature for before in (BEFORE, first))
+    assert "in 20 groups, columns" in one
+    assert "in 19 groups, columns" in other
+    assert one.split("columns ")[1] != other.split("columns ")[1]
+
+
 def test_pairs_of_one_source_in_either_table_are_one_group():
     first = BEFORE.assign(source_id=["s0", "s0", *(f"s{k}" for k in range(1, 19))])
     found = pairs(first, AFTER)

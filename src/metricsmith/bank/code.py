@@ -124,9 +124,10 @@ class CodeMetric(DSPyCallable):
     def unusable_here(self) -> str:
         """The reason why this machine cannot compute the metric; empty where it can."""
         try:
-            return "" if self.sandbox.engine else "the sandbox has no engine"
+            _ = self.sandbox
         except NeedsError as problem:
             return str(problem)
+        return ""
 
     @property
     def card(self) -> MetricCard:
@@ -271,7 +272,8 @@ def _standing_alone(function: Callable[..., Any], name: str) -> str:
         raise OptionError(f"{name} is a {type(node).__name__}; a function that begins with def is taken")
     if node.decorator_list:
         raise OptionError(f"{name} has a decorator, whose code stands elsewhere; give the function without it")
-    if outside := sorted(_free(table) - {name} - set(dir(builtins))):
+    shadowed = {*function.__globals__, *inspect.getclosurevars(function).nonlocals}  # builtins of other meaning here
+    if outside := sorted(_free(table) - {name} - (set(dir(builtins)) - shadowed)):
         raise OptionError(
             f"{name} uses {', '.join(outside)} from outside, which no file holds: import modules inside the function, "
             "and write values into it"

@@ -104,6 +104,9 @@ def score_command(
                     _score(stream, table, rated, lines, file, limits.store, shown)
                 finally:
                     if html is not None and shown is not None and earlier + len(shown) == len(table):
+                        if earlier and not details:
+                            said = f"the first {earlier} rows were read back from {out}, and have numbers alone"
+                            say(f"{html}: {said}; --details keeps their components and reasons, too", err=True)
                         before = read_scored(out).rows[:earlier] if earlier and out is not None else ()
                         write_shown(_on_page(stream, table, [*before, *shown]), html)
 

@@ -206,7 +206,7 @@ class RawSource:
             if most is not None and len(numbers) >= most:
                 break
         if not numbers:
-            filter_rows(open_source(self.name), self.where)  # says what there is
+            filter_rows(open_source(self.name) if self.whole is None else self.whole, self.where)  # says what there is
         raw = RawTable(self.name, columns, tuple(numbers), tuple(lines), "", notes)
         return raw if most is None else raw.take(range(min(most, len(numbers))))
 

@@ -186,9 +186,11 @@ def trained_own(
 
 
 def _level(judged: Sequence[Judgement]) -> float:
-    """The mean of the numbers that there are; 0 where there is none."""
+    """The mean of the numbers that there are."""
     raws = [judgement.raw for judgement in judged if judgement.raw is not None]
-    return float(np.mean(raws)) if raws else 0.0
+    if not raws:
+        raise DataError(f"it gives no number on its training rows; the first: {judged[0].error}")
+    return float(np.mean(raws))
 
 
 def _moved(judgement: Judgement, shift: float, output: Output) -> Judgement:

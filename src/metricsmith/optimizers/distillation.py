@@ -241,7 +241,7 @@ def _distilled(paid: Metric, side: _Side, run: Prepared, done: RunResult, judged
     groups = [str(side.table.rows[place]["group"]) for place in places]
     found = _people(paid.output.sign * free, paid.output.sign * scores, people, groups, folds)
     gaps = _standard(free) - _standard(scores)
-    order = [place for place in np.argsort(-np.abs(gaps), kind="stable") if gaps[place]][:MOST_APART] if held else []
+    apart = [place for place in np.argsort(-np.abs(gaps), kind="stable") if abs(gaps[place]) > 0]
     fingerprint = paid.fingerprint()
     metric = done.metric
     metric.made_with = {**metric.made_with, "imitates": f"the metric {paid.name} ({fingerprint})"}
@@ -255,7 +255,7 @@ def _distilled(paid: Metric, side: _Side, run: Prepared, done: RunResult, judged
                 held[place].id, held[place].output, held[place].input, free[place], scores[place], gaps[place],
                 None if math.isnan(people[place]) else float(side.people[places[place]]),
             )
-            for place in order
+            for place in apart[:MOST_APART]
         ),
         judgements=judged.counts(), usage=judged.usage + spent, signature=metric.settings.signature,
         split=record.split, notes=_notes(paid, metric, record.notes),
@@ -291,10 +291,10 @@ def _people(
 
 
 def _standard(values: FloatArray) -> FloatArray:
-    """In standard deviations from the mean; 0 throughout where all are alike."""
+    """In standard deviations from the mean; 0 where all are alike, NaN where there is none."""
     known = values[np.isfinite(values)]
     spread = float(known.std()) if known.size else 0.0
-    return np.nan_to_num((values - known.mean()) / spread) if spread > 0 else np.zeros(values.size)
+    return np.asarray((values - known.mean()) / spread if spread > 0 else values * 0.0)
 
 
 def _notes(paid: Metric, metric: InducedMetric, notes: Sequence[str]) -> tuple[str, ...]:

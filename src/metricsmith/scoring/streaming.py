@@ -14,7 +14,15 @@ import numpy as np
 from tqdm import tqdm
 
 from metricsmith.bank.base import FAULTS, BankMetric
-from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, NeedsError, OptionError, StoreError
+from metricsmith.errors import (
+    DataError,
+    Interrupted,
+    MetricsmithError,
+    ModelFailure,
+    NeedsError,
+    OptionError,
+    StoreError,
+)
 from metricsmith.metric import Labels, Metric, Part, content_hash, content_key
 from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.model_calls.rate_limiter import RateLimiter
@@ -165,7 +173,7 @@ def _beside(metric: Metric, judgement: Judgement) -> Part:
 
 
 def _bound(metrics: Sequence[Metric], rows: Callable[[], Iterable[dspy.Example]]) -> list[Metric]:
-    """The metrics, those that need a corpus and have none bound to all rows; an engine's error is told by the run."""
+    """The metrics, those that need a corpus and have none bound to all rows; a missing package is told by the run."""
     found: list[Metric] = []
     corpus: list[dspy.Example] = []
     statistics: dict[Any, Any] = {}  # by family
@@ -173,8 +181,16 @@ def _bound(metrics: Sequence[Metric], rows: Callable[[], Iterable[dspy.Example]]
         if isinstance(metric, BankMetric) and metric.statistics is None and metric.family.statistics is not None:
             key = metric.family.statistics, metric.family.model
             corpus = corpus or list(rows())
-            with suppress(NeedsError, *FAULTS):
-                statistics[key] = statistics.get(key) or metric.fit(corpus).statistics
+            try:
+                with suppress(NeedsError):
+                    statistics[key] = statistics.get(key) or metric.fit(corpus).statistics
+            except MetricsmithError:
+                raise
+            except FAULTS as problem:  # pieces must never be corpora of their own
+                raise DataError(
+                    f"the corpus of {metric.name} cannot be made of all rows: {type(problem).__name__}: {problem}; "
+                    f"score fewer rows, or bind the metric to a corpus with fit(rows)"
+                ) from problem
             metric = replace(metric, statistics=statistics.get(key))
         found.append(metric)
     return found

@@ -16,13 +16,14 @@ from metricsmith.datasets.sources import RawTable, filter_rows, open_source
 from metricsmith.datasets.splits import connected_parts
 from metricsmith.datasets.table import Table, read_table
 from metricsmith.errors import DataError, ModelFailure, OptionError
-from metricsmith.metric import Explanation, Metric
+from metricsmith.metric import Explanation, Metric, content_hash
+from metricsmith.model_calls.models import using
 from metricsmith.records import Status
 from metricsmith.report.scored.record import ScoredRow
 from metricsmith.report.versus.record import MovedPair, Versus
 from metricsmith.scoring import score
 from metricsmith.scoring.explanations import explanations, scored_metrics
-from metricsmith.scoring.plan import as_metric
+from metricsmith.scoring.plan import as_metric, model_of
 from metricsmith.stats.correlation import FloatArray, IntArray
 from metricsmith.stats.mean_difference import MeanDifference, mean_difference
 from metricsmith.stats.resampling import holm
@@ -141,8 +142,12 @@ class PairedVersions:
         """All rows, pair by pair, so that a run that is cut short leaves whole pairs."""
         return [row for pair in self.rows for row in pair]
 
-    def judged(self, metric: Metric, *, seed: int = 0, **options: Any) -> Versus:
+    def judged(self, metric: Metric, *, seed: int = 0, lm: Any = None, **options: Any) -> Versus:
         """Judges both versions; see `versus`."""
+        with using(lm):
+            return self._judged(metric, seed, options)
+
+    def _judged(self, metric: Metric, seed: int, options: Mapping[str, Any]) -> Versus:
         output, sign = metric.output, metric.output.sign
         table = score(scored_metrics(metric), self.every, **options)
         explained = explanations(metric, table)
@@ -165,7 +170,7 @@ class PairedVersions:
         parts = [compared(part.name, added[:, j].reshape(-1, 2)) for j, part in enumerate(explained[0].parts)]
         slices = [compared(value, raw, known & (labels == value), width) for value, _ in told.most_common()]
         without = {"pairs have no value on a side": tuple(np.array(self.ids)[~known].tolist())}
-        model = str(getattr(dspy.settings.lm, "model", "")) if "model" in metric.card.needs else ""
+        model = str(getattr(model_of(metric), "model", "")) if "model" in metric.card.needs else ""
         return Versus(
             target=getattr(getattr(metric, "task", None), "target", "") or metric.name, metric=metric.name,
             versions=(self.tables[0].name, self.tables[1].name),
@@ -200,10 +205,12 @@ class PairedVersions:
 
     def _signature(self, metric: Metric, model: str, seed: int) -> str:
         """Everything on which the numbers depend."""
+        roles = content_hash([str(table.columns) for table in self.tables])[:8]
+        slices = f", sliced by {self.by}" if self.by else ""
         return (
             f"metricsmith {__version__} | versus by {metric.name} {metric.fingerprint()[:12]} | "
-            f"A {self.tables[0].source} | B {self.tables[1].source} | {len(self.rows)} pairs by {self.paired_by} | "
-            f"model {model or 'none'}, seed {seed}"
+            f"A {self.tables[0].source} | B {self.tables[1].source} | {len(self.rows)} pairs by {self.paired_by} in "
+            f"{len({*self.groups.tolist()})} groups{slices}, columns {roles} | model {model or 'none'}, seed {seed}"
         )
 
 

@@ -289,7 +289,7 @@ def test_copies_pickles_and_renamed_ones_are_equal():
 def test_the_card_says_what_was_learned_on_which_weights_and_what_is_read():
     made = FinetunedMetric(TASK, encoder="minilm").compile(trainset=ROWS)
     card = made.card
-    assert (card.kind, card.cost, card.needs) == ("finetuned", "local", ("weights", "extra:finetune"))
+    assert (card.kind, card.cost, card.needs) == ("finetuned", "local", ("weights", "extra:models"))
     assert card.summary == "Predicts rating (-10 to 10) by the method ridge, trained on 60 rated rows in 30 groups."
     assert "the network reads the output, then, where there are any, the input and the references" in card.formula
     assert "sentence-transformers/all-MiniLM-L6-v2" in card.to_markdown()

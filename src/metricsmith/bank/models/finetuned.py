@@ -270,7 +270,7 @@ class FinetunedMetric(DSPyCallable):
                 "input and the references under their names"
             ),
             outputs=(self.output,),
-            needs=("weights", "extra:finetune"),
+            needs=("weights", "extra:finetune" if self.method == "lora" else "extra:models"),
             cost="local",
             multi_reference="all references are part of the one text that is read",
             tasks=(self.task.description,) if self.task.description else (),

@@ -107,7 +107,8 @@ def train(
                 kept = {name: weight.detach().cpu().numpy().copy() for name, weight in weights.items()}
             if step - best_step >= settings["patience"]:
                 break
-    logger.info("%s: step %d of %d is kept, with squared error %.3f", model.name, best_step, step, best)
+    held_out = f", with squared error {best:.3f}" if ahead else ""
+    logger.info("%s: step %d of %d is kept%s", model.name, best_step, step, held_out)
     return kept
 
 
