@@ -16,7 +16,7 @@ from metricsmith.optimizers.cross_fitting import FOLDS, CrossFitted, cross_fit, 
 from metricsmith.optimizers.induce import induce_splits, run_pass
 from metricsmith.optimizers.own import from_learning, renamed
 from metricsmith.optimizers.splits import RatedRows, Splits
-from metricsmith.records import Scale, Task
+from metricsmith.records import Judgement, Scale, Status, Task
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.render import render_html, render_markdown
 from metricsmith.saving import row_hash
@@ -203,6 +203,13 @@ def test_a_metric_that_cannot_be_trained_is_left_out_and_the_notes_say_so():
     record = chosen.compile(rows).record
     assert [component.name for component in record.components] == ["good"]
     assert any("'letters' could not be trained and is left out: 40 rows are fewer" in note for note in record.notes)
+
+
+def test_a_metric_without_a_number_on_its_rows_is_an_error_and_moves_no_copy(monkeypatch):
+    silent = Judgement("letters", None, None, status=Status.TRANSPORT, error="no memory")
+    monkeypatch.setattr(Letters, "judge_batch", lambda self, rows, **_: [silent] * len(rows))
+    with pytest.raises(DataError, match="gives no number on its training rows; the first: no memory"):
+        cross_fit(Letters(), rated())
 
 
 def test_a_metric_of_another_rating_is_refused_before_anything_is_trained():

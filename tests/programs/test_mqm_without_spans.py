@@ -6,6 +6,7 @@ import json
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from annotating import LANGUAGES, ROW, annotator, error, errors, judge, saying
@@ -18,8 +19,8 @@ from metricsmith.metric import make_row
 from metricsmith.mqm import MQMWeights
 from metricsmith.programs.judges.mqm import NO_SPANS, WORKED, WORKED_ERRORS
 from metricsmith.programs.loading import from_state, load
-from metricsmith.programs.translations import judge_translations
-from metricsmith.records import ErrorSpan
+from metricsmith.programs.translations import _nearest, judge_translations
+from metricsmith.records import ErrorSpan, Judgement
 from metricsmith.report.render import render_html, render_markdown
 from metricsmith.report.translations.document import TranslationDocument, write_translations
 from metricsmith.report.translations.record import WITHOUT_SPANS
@@ -185,3 +186,12 @@ def test_the_worked_example_says_without_spans_what_it_says_with_them():
     with saying(WORKED_ERRORS.model_dump_json()):
         (judgement,) = annotator(spans=False).judge_batch([make_row(WORKED.output, input=WORKED.input)])
     assert judgement.raw == pytest.approx(-30.1)
+
+
+def test_the_reasons_are_those_of_the_nearest_run_that_was_kept():
+    runs = ((-4.0, "left out"), (-6.0, "near"), (-1.0, "far"))
+    parts = [Judgement("mqm_run", raw, 0.5, feedback=told) for raw, told in runs]
+    whole = Judgement("mqm", -4.5, 0.5)
+    assert _nearest(whole, parts, np.array([False, True, True])) == "near"
+    assert _nearest(whole, parts, np.array([True, True, True])) == "left out"
+    assert _nearest(whole, parts, np.zeros(3, dtype=bool)) == ""

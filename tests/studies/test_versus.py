@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import dspy
 import numpy as np
 import pandas as pd
 import pytest
+from dspy.utils import DummyLM
 
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.datasets.sources import RawTable
@@ -218,6 +221,21 @@ def test_a_column_with_a_value_for_each_row_is_no_slice():
     words = ["poor"] * 40
     with pytest.raises(OptionError, match="40 values over 40 pairs, at most 30"):
         pairs(table(words), table(words), by="id")
+
+
+def test_the_model_that_was_given_is_the_one_that_is_told():
+    class Asking(GivenJudge):
+        @property
+        def card(self):
+            return replace(super().card, needs=("model",))
+
+    given, other = DummyLM([]), DummyLM([])
+    given.model, other.model = "given/one", "other/one"
+    with dspy.context(lm=other):
+        found = versus(Asking(worth), BEFORE, AFTER, lm=given, progress=False)
+        assert versus(Asking(worth), BEFORE, AFTER, progress=False).model == "other/one"
+    assert found.model == "given/one"
+    assert "model given/one" in found.signature
 
 
 def test_groups_and_slices_stand_in_the_signature():
