@@ -1,0 +1,1 @@
+"""Grids of inductions: what each option is worth, on data with ratings."""
