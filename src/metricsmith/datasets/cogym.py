@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -27,19 +27,19 @@ def _with_outcome(raw: RawTable) -> RawTable:
 
 def _last_plan(events: Any) -> str:
     """The text that stood in the shared editor last; empty where none was written."""
-    plan = ""
-    for event in events if isinstance(events, list) else ():
-        public = _inside(_inside(event, "current_observation"), "public")
-        plan = next(_filled(_inside(public, editor) for editor in EDITORS), plan)
-    return plan
+    texts = [
+        text
+        for event in (events if isinstance(events, list) else ())
+        for editor in EDITORS
+        if isinstance(text := _inside(event, "current_observation", "public", editor), str) and text.strip()
+    ]
+    return texts[-1] if texts else ""
 
 
-def _inside(found: Any, key: str) -> Any:
-    return found.get(key) if isinstance(found, Mapping) else None
-
-
-def _filled(texts: Iterable[Any]) -> Iterable[str]:
-    return (text for text in texts if isinstance(text, str) and text.strip())
+def _inside(found: Any, *keys: str) -> Any:
+    for key in keys:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 # Columns of the table: autometrics/dataset/datasets/cogym/cogym.py of SALT-NLP/autometrics; those of a trajectory, and

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from metricsmith.datasets.rated_set import RatedSet
 from metricsmith.datasets.ratings import read_ratings
 from metricsmith.datasets.sources import RawTable
@@ -20,7 +22,7 @@ def _with_sums(raw: RawTable) -> RawTable:
     raw.require_all(COUNTS, "Primock57's ratings", "take metric-scores as it is published")
 
     def summed(columns: Sequence[str]) -> list[float]:
-        return list(map(float, sum(read_ratings(raw, column) for column in columns)))
+        return np.sum([read_ratings(raw, column) for column in columns], axis=0).tolist()  # type: ignore[no-any-return]
 
     made = {kind: summed([column for column in COUNTS if column.startswith(kind)]) for kind in KINDS}
     return replace(raw, columns={**raw.columns, **made, "inc_plus_omi": summed(COUNTS)})

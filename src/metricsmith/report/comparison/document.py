@@ -45,8 +45,8 @@ from metricsmith.report.render import write_document
 from metricsmith.stats.resampling import Interval
 
 __all__ = [
-    "COMPARISON_FILES", "COSTS", "ComparisonDocument", "columns", "comparison_verdict", "cost_lines", "method_cells",
-    "by_tau", "write_comparison",
+    "COMPARISON_FILES", "COSTS", "ComparisonDocument", "by_tau", "columns", "comparison_verdict", "cost_lines",
+    "mean_cell", "method_cells", "write_comparison",
 ]  # fmt: skip
 
 COMPARISON_FILES = ("compare.html", "compare.md", "compare.json")
@@ -200,7 +200,7 @@ def columns(record: Comparison) -> tuple[str, ...]:
 def method_cells(record: Comparison, line: MethodResult) -> tuple[str, ...]:
     """One method's figures, as `columns` names them."""
     return (
-        _mean(line),
+        mean_cell(line),
         ends(line.over_rows),
         ends(line.over_both),
         "reference" if line.key == record.reference else statistic(line.difference, signed=True),
@@ -256,7 +256,8 @@ def comparison_verdict(record: Comparison) -> Verdict:
     return Verdict("bad" if sure else "unsure", sentence)
 
 
-def _mean(line: MethodResult) -> str:
+def mean_cell(line: MethodResult) -> str:
+    """The mean over repetitions and half its interval, or the interval where that had to be cut."""
     low, high = line.over_seeds.low, line.over_seeds.high
     if math.isnan(line.tau) or math.isnan(low):
         return statistic(line.tau)
