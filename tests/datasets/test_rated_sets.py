@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import sys
 from pathlib import Path
@@ -16,24 +14,7 @@ from metricsmith.data import rated_sets, read_rated_set
 from metricsmith.datasets.rated_sets import RATED_SETS, read_rated_split
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.records import Scale
-from rated_sets import NAMES, rows_of
-
-AS_CSV = ("simpeval", "evalgen", "realhumaneval")
-
-
-def written(name: str, folder: Path, rows=None) -> Path:
-    """The rows as the file that is published: CSV, JSON Lines, or one list in JSON."""
-    rows = rows_of(name) if rows is None else rows
-    if name in AS_CSV:
-        path = folder / f"{name}.csv"
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-        return path
-    path = folder / (f"{name}.json" if name == "primock57" else f"{name}.jsonl")
-    path.write_text(json.dumps(rows) if name == "primock57" else "\n".join(map(json.dumps, rows)), "utf-8")
-    return path
+from rated_sets import NAMES, rows_of, written
 
 
 def read(name, folder, *dimension, rows=None, **reading):

@@ -1,39 +1,63 @@
-"""Ten rows of our own writing for each of the paper's data sets, in the form in which it is published."""
+"""Rows of our own writing for each of the paper's data sets, in the form in which it is published."""
 
 from __future__ import annotations
 
+import csv
+import json
+from pathlib import Path
+
+AS_CSV = ("simpeval", "evalgen", "realhumaneval")
 NAMES = ("simpeval", "helpsteer2", "evalgen", "realhumaneval", "cogym", "summeval", "primock57")
 PLACES = ("the mill", "the quay", "the old gate", "the market", "the well")
 
 
-def rows_of(name: str) -> list[dict]:
-    """Two outputs for each of five sources."""
-    return [_ROWS[name](number, PLACES[number // 2], number % 2) for number in range(10)]
+def rows_of(name: str, count: int = 10) -> list[dict]:
+    """Two outputs for each source: five sources by default."""
+    return [
+        _ROWS[name](number, PLACES[number // 2 % 5] + " again" * (number // 10), number % 2) for number in range(count)
+    ]
+
+
+def written(name: str, folder: Path, rows: list[dict] | None = None) -> Path:
+    """The rows as the file that is published: CSV, JSON Lines, or one list in JSON."""
+    rows = rows_of(name) if rows is None else rows
+    if name in AS_CSV:
+        path = folder / f"{name}.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        return path
+    path = folder / (f"{name}.json" if name == "primock57" else f"{name}.jsonl")
+    path.write_text(json.dumps(rows) if name == "primock57" else "\n".join(map(json.dumps, rows)), "utf-8")
+    return path
 
 
 def _simpeval(number, place, version):
     return {
         "id": number // 2, "original": f"The path which leads to {place} has been closed.",
         "simple": f"The path to {place} is {'shut' if version else 'closed'} now.",
-        "references": f"['You cannot walk to {place}.', 'No way to {place}.']", "score": 40 + 5.5 * number,
+        "references": f"['You cannot walk to {place}.', 'No way to {place}.']", "score": 40 + 5.5 * (number % 10),
         "system": ("plain", "short")[version],
     }  # fmt: skip
 
 
 def _helpsteer2(number, place, version):
     return {
-        "prompt": f"How do I get to {place}?", "response": f"Go {'left' if version else 'right'}, {number} steps.",
+        "prompt": f"How do I get to {place}?",
+        "response": f"Go {'left' if version else 'right'}{', on' * (number * 7 % 5)}: {number}.",
         "helpfulness": number % 5, "correctness": (number + 1) % 5, "coherence": 4 - number % 3, "complexity": version,
-        "verbosity": number % 4, "split": "validation" if number > 7 else "train",
+        "verbosity": number % 4, "split": "validation" if number % 10 > 7 else "train",
     }  # fmt: skip
 
 
 def _evalgen(number, place, version):
     return {
         "LLM": ("one", "two")[version], "Prompt": f"Describe a lamp from {place}.",
-        "Response": f"## Lamp {number}\nIt lights {place}.", "Response Batch Id": f"b{number}", "Var: document": place,
-        "Metavar: id": f"doc {number // 2}", "Metavar: split": "test" if number > 7 else "train", "Metavar: __pt": "x",
-        "Metavar: LLM_0": "one", "grade": number in (1, 2, 4, 7, 9), "grading_feedback": "",
+        "Response": f"## Lamp {number}\nIt lights {place}{' very' * (number * 7 % 5)} well.",
+        "Response Batch Id": f"b{number}", "Var: document": place,
+        "Metavar: id": f"doc {number // 2}", "Metavar: split": "test" if number % 10 > 7 else "train",
+        "Metavar: __pt": "x", "Metavar: LLM_0": "one", "grade": number % 10 in (1, 2, 4, 7, 9), "grading_feedback": "",
     }  # fmt: skip
 
 
