@@ -14,7 +14,7 @@ from rated_sets import rows_of, written
 
 
 def answers(prompt):
-    """As `scripted`, with scores from 1 to 4, which are on all scales."""
+    """Answers of `scripted` with scores from 1 to 4, which are on all scales."""
     found = scripted(prompt)
     return {**found, "score": str(min(4, int(found["score"])))} if "score" in found else found
 

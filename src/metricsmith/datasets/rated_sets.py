@@ -150,7 +150,7 @@ def _read(entry: RatedSet, raw: RawTable, dimension: str | None, reading: Mappin
         [target, *needed], f"rows of {entry.title}", "name yours by option (output=..., inputs=..., --output, --input)"
     )
     table = read_table(raw, target=target, **options)
-    notes = [f"{entry.title}: {entry.verified}"] if entry.unverified else []
+    notes = [entry.verified] if entry.unverified else []
     if entry.rows and where == entry.columns.get("where", ()) and len(table) not in entry.rows:
-        notes.append(f"{entry.title}: {len(table):,} rows, where the paper's Table 1 has {entry.rows[0]:,}")
+        notes.append(f"{len(table):,} rows, where Table 1 of the paper has {entry.rows[0]:,} for {entry.title}")
     return replace(table, notes=(*table.notes, *notes))

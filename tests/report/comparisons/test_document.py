@@ -62,6 +62,14 @@ def test_the_page_and_markdown_say_the_same_and_escape_texts():
     assert "few <rows>" not in page
 
 
+def test_a_data_set_without_a_defined_agreement_has_no_best_method():
+    undefined = comparison(line("judge", math.nan), signature="s")
+    some = ComparisonsDocument(Comparisons.of({"one": undefined, "two": comparison(line("judge", 0.2), signature="t")}))
+    assert some.opening().verdict.sentence.endswith("is best with Judge on 1.")
+    none = ComparisonsDocument(Comparisons.of({"one": undefined}))
+    assert none.opening().verdict.sentence.startswith("No method has a defined agreement")
+
+
 def test_usage_warnings_and_signatures_are_those_of_all():
     record = both()
     assert (record.usage.requests, record.usage.cost) == (80, 1.0)

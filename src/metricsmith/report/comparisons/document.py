@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -45,9 +46,12 @@ class ComparisonsDocument(PartedDocument[Comparisons]):
     def opening(self) -> Opening:
         """The data sets on which each method agrees best."""
         record = self.record
-        best = [lines[0].label for one in record.sets.values() if (lines := by_tau(one))]
+        firsts = [by_tau(one)[0] for one in record.sets.values()]
+        best = [line.label for line in firsts if not math.isnan(line.tau)]
         counted = ", ".join(f"{label} on {best.count(label)}" for label in dict.fromkeys(best))
         sentence = f"Of {count(len(record.sets), 'data set')}, agreement with the raters is best with {counted}."
+        if not best:
+            sentence = "No method has a defined agreement with the raters on any data set."
         return Opening(record.title, Verdict("unsure", sentence))
 
     def parts(self, *, page: bool) -> list[tuple[str, str, Sequence[Block]]]:
