@@ -9,7 +9,7 @@ from pathlib import Path
 
 from metricsmith.formats import cost_stated, count, ends, single_line
 from metricsmith.report.blocks import Block, Heading, Items, Paragraph, Terms, TextTable, Verdict, Warnings
-from metricsmith.report.comparison.document import by_tau, comparison_verdict, mean_cell
+from metricsmith.report.comparison.document import by_tau, comparison_verdict, mean_over_seeds
 from metricsmith.report.comparison.record import MethodResult
 from metricsmith.report.comparisons.record import Comparisons
 from metricsmith.report.parted import Opening, PartedDocument
@@ -64,8 +64,8 @@ class ComparisonsDocument(PartedDocument[Comparisons]):
         verdicts = [f"{name}: {single_line(comparison_verdict(one).sentence)}" for name, one in record.sets.items()]
         tables: list[Block] = [
             Warnings(record.warnings),
-            self._table(mean_cell, "tau-b ± seeds"),
-            self._table(lambda line: ends(line.over_both), "95 % rows, seeds"),
+            self._table(_over_seeds, "tau-b ± seeds"),
+            self._table(_over_both, "95 % rows, seeds"),
             *([Heading("Not run"), Items(list(skipped))] if skipped else ()),
             Heading("How to read the tables"),
             Terms.glossary(GLOSSARY),
@@ -80,8 +80,8 @@ class ComparisonsDocument(PartedDocument[Comparisons]):
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
         """Both tables, the verdict of each data set, the cost, and the place of the page."""
         return [
-            self._table(mean_cell, "tau-b ± seeds"),
-            self._table(lambda line: ends(line.over_both), "95 % rows, seeds"),
+            self._table(_over_seeds, "tau-b ± seeds"),
+            self._table(_over_both, "95 % rows, seeds"),
             *(f"{name}: {comparison_verdict(one).sentence}" for name, one in self.record.sets.items()),
             self._cost(),
             *self.ending(folder, "comparisons"),
@@ -98,3 +98,11 @@ class ComparisonsDocument(PartedDocument[Comparisons]):
         usage = self.record.usage
         asked = f"{count(usage.requests, 'request')}, {cost_stated(usage.cost)}"
         return asked if usage.requests else "No language model was asked."
+
+
+def _over_seeds(line: MethodResult) -> str:
+    return mean_over_seeds(line.tau, line.over_seeds)
+
+
+def _over_both(line: MethodResult) -> str:
+    return ends(line.over_both)

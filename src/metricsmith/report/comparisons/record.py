@@ -55,12 +55,5 @@ class Comparisons(NotebookRecord):
 
     def as_dict(self) -> dict[str, Any]:
         """The content of ``comparisons.json``: JSON-ready, NaN as None."""
-        return dict(
-            jsonable(
-                {
-                    "schema_version": SCHEMA_VERSION,
-                    "title": self.title,
-                    "sets": {name: one.as_dict() for name, one in self.sets.items()},
-                }
-            )
-        )
+        sets = {name: one.as_dict() for name, one in self.sets.items()}
+        return dict(jsonable({"schema_version": SCHEMA_VERSION, "title": self.title, "sets": sets}))
