@@ -91,7 +91,7 @@ def test_options_go_before_the_entry(tmp_path):
     assert (table.columns.output, table.task.description) == ("note", "Mine.")
     some = read("helpsteer2", tmp_path, "verbosity", where="complexity=1")
     assert (len(some), some.task.target) == (5, "verbosity")
-    assert not any("Table 1" in note for note in some.notes)  # rows were chosen: their number says nothing
+    assert "10 rows, where Table 1 of the paper has 20,324 for HelpSteer2" in some.notes  # the source's, not the chosen
 
 
 def test_wrong_names_ratings_and_cells_are_told(tmp_path):
@@ -152,6 +152,7 @@ def test_a_data_set_with_test_rows_of_its_own_is_divided_by_them(tmp_path):
     learned, test = read_rated_split("evalgen", written("evalgen", tmp_path), min_rated=1)
     assert [row["output"].split("\n")[0] for row in test.rows] == ["## Lamp 8", "## Lamp 9"]
     assert len(learned) == 8
+    assert "10 rows, where Table 1 of the paper has 100 for EvalGen" in learned.notes
     assert not set(learned.groups) & set(test.groups)
     whole, none = read_rated_split("simpeval", written("simpeval", tmp_path))
     assert (len(whole), none) == (10, None)

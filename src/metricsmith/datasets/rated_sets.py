@@ -14,7 +14,7 @@ from metricsmith.datasets.primock57 import PRIMOCK57
 from metricsmith.datasets.rated_set import RatedSet
 from metricsmith.datasets.realhumaneval import REALHUMANEVAL
 from metricsmith.datasets.simpeval import SIMPEVAL
-from metricsmith.datasets.sources import RawTable, load_hub, open_source
+from metricsmith.datasets.sources import RawTable, filter_rows, load_hub, open_source
 from metricsmith.datasets.summeval import SUMMEVAL
 from metricsmith.datasets.table import Table, as_names, read_table
 from metricsmith.errors import OptionError, nearest
@@ -143,7 +143,8 @@ def _read(entry: RatedSet, raw: RawTable, dimension: str | None, reading: Mappin
             f"{entry.title} has no dimension {target!r}{nearest(str(target), entry.dimensions)}; it has "
             f"{', '.join(entry.dimensions)}: name one of them"
         )
-    where = (*entry.columns.get("where", ()), *as_names(given.pop("where", ())))
+    own = entry.columns.get("where", ())
+    where = (*own, *as_names(given.pop("where", ())))
     options = {"task": entry.task, "scale": entry.dimensions[target], **entry.columns, **given, "where": where}
     needed = [column for role in TEXTS for column in as_names(options.get(role))]
     raw.require_all(
@@ -151,6 +152,6 @@ def _read(entry: RatedSet, raw: RawTable, dimension: str | None, reading: Mappin
     )
     table = read_table(raw, target=target, **options)
     notes = [entry.verified] if entry.unverified else []
-    if entry.rows and where == entry.columns.get("where", ()) and len(table) not in entry.rows:
-        notes.append(f"{len(table):,} rows, where Table 1 of the paper has {entry.rows[0]:,} for {entry.title}")
+    if entry.rows and (rows := len(filter_rows(raw, own))) not in entry.rows:
+        notes.append(f"{rows:,} rows, where Table 1 of the paper has {entry.rows[0]:,} for {entry.title}")
     return replace(table, notes=(*table.notes, *notes))
