@@ -8,6 +8,8 @@
 `read_hanna`              stories with ratings on six criteria (HANNA)
 `read_civil_comments`     single ratings of the toxicity of comments (Civil Comments)
 `read_rated_choices`      choices or response sets of people, and those of judges
+`read_rated_set`          one of the AutoMetrics paper's data sets, from a file or the hub
+`rated_sets`              those that there are: columns, scales, splits, where to get them
 `sample_by_disagreement`  equally many rated items of each level of disagreement
 `EvalSet`                 the texts of one test set of WMT in one language pair
 `read_eval_set`           reads an `EvalSet` (mt-metrics-eval)
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from metricsmith.datasets.hanna import read_hanna as read_hanna
     from metricsmith.datasets.mt_metrics_eval import EvalSet as EvalSet
     from metricsmith.datasets.mt_metrics_eval import read_eval_set as read_eval_set
+    from metricsmith.datasets.rated_sets import rated_sets as rated_sets
+    from metricsmith.datasets.rated_sets import read_rated_set as read_rated_set
     from metricsmith.datasets.score_matrices import ScoreMatrices as ScoreMatrices
     from metricsmith.datasets.score_matrices import read_score_matrices as read_score_matrices
     from metricsmith.datasets.span_ratings import read_span_ratings as read_span_ratings

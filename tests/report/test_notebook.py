@@ -16,6 +16,7 @@ from metricsmith.report.render import render_brief
 RECORDS = {
     "induction": "RunRecord",
     "comparison": "Comparison",
+    "comparisons": "Comparisons",
     "distillation": "Distillation",
     "probe": "ProbeRecord",
     "meta_evaluation": "MetaEvaluation",

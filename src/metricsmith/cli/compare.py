@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,11 +20,25 @@ from metricsmith.cli.running import check_places, interruptible, tell, tell_note
 from metricsmith.cli.saved_metrics import auto_metrics, finetuned
 from metricsmith.cli.settings import text_or_file
 from metricsmith.cli.terminal import say
-from metricsmith.errors import OptionError
+from metricsmith.errors import OptionError, nearest
+
+if TYPE_CHECKING:
+    from metricsmith.datasets.table import Table
 
 __all__ = ["compare_command"]
 
 METHODS = "best_existing,metametrics,guideline_judge,dna_eval,autometrics"
+
+PRESETS = ("table2",)
+
+
+@dataclass(frozen=True)
+class ComparedOptions(TableOptions):
+    """A table of rated outputs, or with ``--preset`` the paper's data sets."""
+
+    data: Annotated[  # type: ignore[assignment]
+        list[str], typer.Argument(metavar="DATA", help="A table as for induce; with --preset NAME[=FILE]...")
+    ]
 
 
 @takes_groups(
@@ -37,7 +52,14 @@ METHODS = "best_existing,metametrics,guideline_judge,dna_eval,autometrics"
     },
 )
 def compare_command(
-    table: TableOptions,
+    table: ComparedOptions,
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", metavar="table2", help="The paper's settings on its data sets, which DATA names."),
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="With --preset: load data sets without a file from the hub.")
+    ] = False,
     guideline: Annotated[
         str, typer.Option(metavar="TEXT|@FILE", help="What the raters were told, word for word; else --task.")
     ] = "",
@@ -70,16 +92,18 @@ def compare_command(
             "add one to --methods, or leave --finetune out"
         )
     lm = model.language_model()
-    optimizer = auto_metrics(candidates, table, lm, limits, progress=output.verbose, seed=seed)
-    check_places(
-        output, COMPARISON_FILES, {"table": table.data, "store": limits.store, **candidates.judge_files()}
-    )  # fmt: skip
-    reading = table.reading()
+    _check_mode(table, preset, download)
     options: dict[str, Any] = {
         "methods": [name.strip() for name in methods.split(",") if name.strip()], "seeds": seeds, "fraction": test,
         "validation": validation, "guideline": text_or_file(guideline, "--guideline"), "dimensions": dimensions,
     }  # fmt: skip
-    rated = read_table(table.data, **reading)
+    if preset:
+        _compare_preset(table, download, finetune, options, candidates, lm, limits, seed, output)
+        return
+    (data,) = table.data
+    optimizer = auto_metrics(candidates, table, lm, limits, progress=output.verbose, seed=seed)
+    check_places(output, COMPARISON_FILES, {"table": data, "store": limits.store, **candidates.judge_files()})
+    rated = read_table(data, **table.reading())
     options["finetuned"] = finetuned(finetune, rated.task)
     tell_notes(rated, output, asks=lm is not None)
     if output.dry_run:
@@ -89,3 +113,66 @@ def compare_command(
         record = compare(rated, optimizer, **options)
     write_into(write_comparison, record, output.out)
     tell(ComparisonDocument(record), output.out, output)
+
+
+def _check_mode(table: ComparedOptions, preset: str | None, download: bool) -> None:
+    """Refuse an unknown preset, options of a preset without one, and several tables."""
+    if preset is not None and preset not in PRESETS:
+        raise OptionError(f"--preset {preset!r}{nearest(preset, PRESETS)} is not known; there is {', '.join(PRESETS)}")
+    if preset is None and download:
+        raise OptionError("--download is for --preset table2; a hub id owner/name as DATA is loaded without it")
+    if preset is None and len(table.data) > 1:
+        raise OptionError(
+            f"one table is compared on, and {len(table.data)} are named ({', '.join(table.data)}): name one, or the "
+            "paper's data sets with --preset table2"
+        )
+
+
+def _compare_preset(
+    table: ComparedOptions, download: bool, finetune: str | None, options: dict[str, Any],
+    candidates: CandidateOptions, lm: Any, limits: LimitOptions, seed: int, output: OutputOptions,
+) -> None:  # fmt: skip
+    """Compare on each data set, a folder for each, and write one table over all; the arguments are the command's."""
+    from metricsmith.report.comparison.document import COMPARISON_FILES, write_comparison
+    from metricsmith.report.comparisons.document import COMPARISONS_FILES, ComparisonsDocument, write_comparisons
+    from metricsmith.studies.comparison.preset import compare_sets, sets_plan
+
+    files = _named(table.data)
+    written = [*COMPARISONS_FILES, *(f"{name}/{file}" for name in files for file in COMPARISON_FILES)]
+    check_places(output, written, {**files, "store": limits.store, **candidates.judge_files()})
+    optimizer = auto_metrics(candidates, table, lm, limits, paper=True, progress=output.verbose, seed=seed)
+    sets = {name: _read(name, file, table, download) for name, file in files.items()}
+    for name, (rated, _) in sets.items():
+        tell_notes(replace(rated, notes=tuple(f"{name}: {note}" for note in rated.notes)), output, asks=lm is not None)
+    options["finetuned"] = finetuned(finetune, next(iter(sets.values()))[0].task)
+    if output.dry_run:
+        say(sets_plan(sets, optimizer, **options))
+        return
+    with interruptible(limits.store, output):
+        record = compare_sets(
+            sets, optimizer, lambda name, made: write_into(write_comparison, made, output.out / name), **options
+        )
+    write_into(write_comparisons, record, output.out)
+    tell(ComparisonsDocument(record), output.out, output)
+
+
+def _named(data: list[str]) -> dict[str, str | None]:
+    """The files of ``NAME[=FILE]...`` by data set, None for one to download; `OptionError` for an unknown or double."""
+    from metricsmith.datasets.rated_sets import rated_set
+
+    files: dict[str, str | None] = {}
+    for one in data:
+        name, _, file = one.partition("=")
+        entry = rated_set(name.strip())
+        if entry.name in files:
+            raise OptionError(f"DATA names {entry.name} twice; name each data set once")
+        files[entry.name] = file or None
+    return files
+
+
+def _read(name: str, file: str | None, table: ComparedOptions, download: bool) -> tuple[Table, Table | None]:
+    """A data set and its own test rows; columns that are named by options go before those of its entry."""
+    from metricsmith.datasets.rated_sets import read_rated_split
+
+    reading = replace(table, target=table.target or name).reading()
+    return read_rated_split(name, file, download=download, **{**reading, "target": table.target})

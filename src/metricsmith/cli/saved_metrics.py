@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,9 +164,12 @@ def model_for(metric: Metric, model: ModelOptions, *, needed: bool = False) -> A
 
 
 def auto_metrics(
-    candidates: CandidateOptions, table: TableOptions, lm: Any, limits: LimitOptions, **options: Any
-) -> AutoMetrics:
+    candidates: CandidateOptions, table: TableOptions, lm: Any, limits: LimitOptions, *, paper: bool = False,
+    **options: Any,
+) -> AutoMetrics:  # fmt: skip
     """An `AutoMetrics` as the options say, with the metrics of ``--judge`` among its candidates.
+
+    Of `AutoMetrics.paper` are the first retrieval stage and, where the options leave them open, regression and n.
 
     Raises
     ------
@@ -184,7 +188,10 @@ def auto_metrics(
         if lm is None and "model" in getattr(getattr(metric, "card", None), "needs", ()):
             raise OptionError(f"--judge {path} asks a language model: name one with --lm MODEL or in METRICSMITH_LM")
         _compare_models(metric, lm)
-    return AutoMetrics(
+    if paper:
+        auto = candidates.regression == "auto"
+        candidates = replace(candidates, n=candidates.n or 5, regression="pls" if auto else candidates.regression)
+    return (AutoMetrics.paper if paper else AutoMetrics)(
         metrics=own or None, bank_models=models, local=local, lm=lm, bank=candidates.bank, k=candidates.k,
         n=candidates.n, full=candidates.full, regression=candidates.regression, panel=candidates.panel,
         allow_missing=candidates.allow_missing, strict=candidates.strict,

@@ -81,3 +81,37 @@ def test_rows_that_own_metrics_learned_from_are_training_rows_and_no_existing_me
     data = comparison_data(as_table(rows), TASK, whole, fraction=0.3, validation=0.2, guideline="", dimensions=3)
     assert [metric.name for metric in data.options.own] == ["words"]
     assert "Your metric 'memory' is left out" in data.warnings[0]
+
+
+def test_chosen_test_rows_are_the_test_rows_and_what_they_share_stays_out():
+    rows = table(groups=20)
+    first = [place for place, group in enumerate(rows.groups) if group in ("g0", "g1", "g2")]
+    held = rows.subset(first[::2])  # of each of the three groups some rows are left among the others
+    data = comparison_data(
+        rows, rows.task, AutoMetrics(bank="none"), fraction=0.3, validation=0.2, guideline="", dimensions=3, test=held
+    )
+    assert sorted(data.split.test.groups) == sorted(held.groups)
+    assert not set(data.learned.groups) & {"g0", "g1", "g2"}
+    # 17 groups are left, 2/7 of which (4.86, so 5) validate; three rows each.
+    assert [len(data.split.train), len(data.split.validation)] == [36, 15]
+    assert "9 rows to learn from shared a group or a text with a test row and stayed out" in data.warnings
+
+
+def test_the_ratings_of_chosen_test_rows_decide_nothing():
+    rows = table(groups=20)
+    held = rows.subset(range(9))
+    other = replace(held, rows=[row.copy(rating=6 - row["rating"]) for row in held.rows], ratings=6 - held.ratings)
+    one, two = (
+        comparison_data(
+            rows,
+            rows.task,
+            AutoMetrics(bank="none"),
+            fraction=0.3,
+            validation=0.2,
+            guideline="",
+            dimensions=3,
+            test=test,
+        ).split
+        for test in (held, other)
+    )
+    assert (one.train.rows, one.validation.rows) == (two.train.rows, two.validation.rows)

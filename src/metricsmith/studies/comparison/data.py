@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.bank.models.finetuned import FinetunedMetric
-from metricsmith.datasets.splits import content_order, holdout
+from metricsmith.datasets.splits import content_order, effective_groups, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError
+from metricsmith.formats import count
 from metricsmith.metric import Metric
 from metricsmith.optimizers.candidates import generate_candidates, retrieve_candidates
 from metricsmith.optimizers.fitting import check_learnable
@@ -118,13 +119,17 @@ class ComparisonData:
 
 def comparison_data(
     table: Table, task: Task, options: Options, *, fraction: float, validation: float, guideline: str, dimensions: int,
-    finetuned: FinetunedMetric | None = None,
+    finetuned: FinetunedMetric | None = None, test: Table | None = None,
 ) -> ComparisonData:  # fmt: skip
-    """Split the rated rows of a table; rows that the caller's own metrics have learned from are training rows."""
+    """Split the rated rows of a table; rows that the caller's own metrics have learned from are training rows.
+
+    With `test`, whose rows are the test rows, those of the table that share a group or a text with one are left out.
+    """
     if isinstance(dimensions, bool) or dimensions < 1:
         raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
     if not isinstance(finetuned, FinetunedMetric | None):
         raise OptionError(f"finetuned={finetuned!r:.60} must be a FinetunedMetric, such as FinetunedMetric(task)")
+    table, left_out = (table, ()) if test is None else _apart(table, test)
     rated = RatedRows.of(table.subset(table.rated()).rows, task.target)
     warnings = options.check_columns(rated.rows, task.target)
     parts = ThreeWaySplit(rated, rated, rated)
@@ -133,18 +138,29 @@ def comparison_data(
         """Split the rows that are not learned from, and put the others to the training rows."""
         nonlocal parts
         rest = table.subset(table.rated()[~learned])
-        parts = three_way_split(rest, task, fraction=fraction, validation=validation, seed=options.seed)
+        parts = three_way_split(rest, task, fraction=fraction, validation=validation, seed=options.seed, test=test)
         parts = replace(parts, train=parts.train + rated.take(np.flatnonzero(learned)))
         return Splits("holdout", parts.train + parts.validation, parts.test)
 
     sides, own = set_apart(options.own, rated, split)
     options = options.with_own(own)
     check_learnable(parts.train.ratings)
-    told = (*warnings, *sides.warnings, *sides.notes)
+    told = (*warnings, *left_out, *sides.warnings, *sides.notes)
     return ComparisonData(task, parts, options, guideline, dimensions, finetuned, told)
 
 
-def three_way_split(table: Table, task: Task, *, fraction: float, validation: float, seed: int) -> ThreeWaySplit:
+def _apart(table: Table, test: Table) -> tuple[Table, tuple[str, ...]]:
+    """The rows of `table` that share no group and no text with `test`, and a line on the others."""
+    joined = effective_groups([*table.groups, *test.groups], [*table.texts, *test.texts])
+    alone = np.flatnonzero(~np.isin(joined[: len(table)], joined[len(table) :]))
+    shared = len(table) - alone.size
+    line = f"{count(shared, 'row')} to learn from shared a group or a text with a test row and stayed out"
+    return table.subset(alone), (line,) if shared else ()
+
+
+def three_way_split(
+    table: Table, task: Task, *, fraction: float, validation: float, seed: int, test: Table | None = None
+) -> ThreeWaySplit:
     """Split rated rows into training, validation and test rows by group.
 
     Parameters
@@ -155,6 +171,8 @@ def three_way_split(table: Table, task: Task, *, fraction: float, validation: fl
     fraction, validation : float
         Shares of all rated rows for test and validation, above 0, together below 1. The paper: .3 and .2.
     seed : int
+    test : Table, optional
+        The test rows, where they are chosen; the table's are then divided into the other two, in the same proportion.
 
     Raises
     ------
@@ -170,6 +188,11 @@ def three_way_split(table: Table, task: Task, *, fraction: float, validation: fl
         )
     part = table.subset(table.rated())
     part = part.subset(content_order(part.rows, task.target))
+    if test is not None:
+        inner = holdout(part.groups, part.texts, fraction=validation / (1 - fraction), seed=seed, ratings=part.ratings)
+        rated, held = (RatedRows.of(one.subset(one.rated()).rows, task.target) for one in (part, test))
+        held = held.take(content_order(held.rows, task.target))
+        return ThreeWaySplit(rated.take(inner.train), rated.take(inner.test), held)
     if len(set(part.groups)) < 3:
         raise DataError(
             f"the rated rows form {len(set(part.groups))} groups; training, validation and test need one each at "

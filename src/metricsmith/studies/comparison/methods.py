@@ -314,6 +314,7 @@ def plan_comparison(
     guideline: str,
     dimensions: int,
     finetuned: FinetunedMetric | None = None,
+    test: Table | None = None,
 ) -> ComparisonPlan:
     """Split the rows, choose the methods and bound their requests; the arguments are those of `compare`."""
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
@@ -323,7 +324,7 @@ def plan_comparison(
     options = replace(options, per_judge=False)  # a comparison of whole methods: no judge is left out of one of them
     data = comparison_data(
         table, task, options, fraction=fraction, validation=validation, guideline=guideline, dimensions=dimensions,
-        finetuned=finetuned,
+        finetuned=finetuned, test=test,
     )  # fmt: skip
     with data.options.asking():
         lacking = {key: method.lacks(data) for key, method in chosen.items()}

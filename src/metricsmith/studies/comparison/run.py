@@ -62,6 +62,7 @@ def compare(
     validation: float = 0.2,
     dimensions: int = 3,
     finetuned: FinetunedMetric | None = None,
+    test: Table | None = None,
     **reading: Any,
 ) -> Comparison:
     """Compare AutoMetrics with the baselines of its paper (section 4, Table 2).
@@ -90,6 +91,9 @@ def compare(
         Number of dimensions that DnA-Eval judges by.
     finetuned : FinetunedMetric, optional
         The untrained metric of the methods ``finetuned`` and ``finetuned_paper``, whose task and seed are set here.
+    test : Table, optional
+        The test rows, where a data set has its own; `data` is then divided into training and validation rows alone,
+        and without rows that share a group or a text with one of these.
     **reading
         Options of `read_table` for data that are not read yet.
 
@@ -109,7 +113,9 @@ def compare(
         If the model fails more often than allowed, or the budget runs out; with a store, no judgement is lost.
     """
     started, table = time.perf_counter(), as_table(data, reading, compare)
-    plan = plan_comparison(table, optimizer, methods, seeds, fraction, validation, guideline, dimensions, finetuned)
+    plan = plan_comparison(
+        table, optimizer, methods, seeds, fraction, validation, guideline, dimensions, finetuned, test
+    )
     options, estimated = plan.data.options, plan.estimated
     if not plan.available:
         raise NeedsError("no method can be run: " + "; ".join(f"{key} {plan.lacking[key]}" for key in plan.methods))
@@ -126,7 +132,7 @@ def compare(
         seeds=seeds,
         rows=_counts(plan, table),
         model=plan.model,
-        signature=_signature(plan, table),
+        signature=_signature(plan, table, test),
         usage=replace(sum((result.usage for result in results), Usage()), seconds=time.perf_counter() - started),
         estimated=estimated,
         notes=(*table.notes, *_notes(plan)),
@@ -146,9 +152,12 @@ def compare_plan(
     validation: float = 0.2,
     dimensions: int = 3,
     finetuned: FinetunedMetric | None = None,
+    test: Table | None = None,
 ) -> str:
     """Say what `compare` would do with the same arguments and the most that it would ask; asks nothing."""
-    plan = plan_comparison(table, optimizer, methods, seeds, fraction, validation, guideline, dimensions, finetuned)
+    plan = plan_comparison(
+        table, optimizer, methods, seeds, fraction, validation, guideline, dimensions, finetuned, test
+    )
     counts = _counts(plan, table)
     lines = [
         f"rows: {counts['train']} train, {counts['validation']} validation, {counts['test']} test in "
@@ -332,7 +341,7 @@ def _warnings(plan: ComparisonPlan, results: Sequence[MethodResult]) -> list[str
     return warnings
 
 
-def _signature(plan: ComparisonPlan, table: Table) -> str:
+def _signature(plan: ComparisonPlan, table: Table, test: Table | None) -> str:
     """The signature line: everything on which the numbers depend."""
     task, options = plan.data.task, plan.data.options
     sampling: Callable[[str], object] = (getattr(options.model, "kwargs", None) or {}).get
@@ -340,10 +349,11 @@ def _signature(plan: ComparisonPlan, table: Table) -> str:
     model = f"model {plan.model}, temperature {'not set' if temperature is None else temperature}"
     counts = _counts(plan, table)
     people = f", {table.people}" if table.people is not None else ""
+    apart = f", tested on {test.source}" if test is not None else ""
     return " | ".join(
         [
             f"metricsmith {__version__}",
-            f"data {table.source}, columns {table.columns}, scale {task.scale}{people}",
+            f"data {table.source}{apart}, columns {table.columns}, scale {task.scale}{people}",
             f"{counts['train']}/{counts['validation']}/{counts['test']} train/validation/test rows by group",
             f"methods {', '.join(plan.available)}",
             f"{options.fit.label}, bank {options.bank}, k {options.k}{', panel' if options.panel else ''}",
