@@ -67,6 +67,8 @@ class TauBench:
         The checkout.
     python : str
         An interpreter that has what the benchmark's tools and tasks import (pydantic).
+    tasks : path, optional
+        The ``tasks.json`` of tau2-bench's airline, whose stories, gold actions and outputs then replace the checkout's.
     customer : dspy.Module, optional
         Has the fields of `CustomerTurn`, the default.
     lm : dspy.LM, optional
@@ -87,6 +89,7 @@ class TauBench:
         folder: str | os.PathLike[str],
         python: str = sys.executable,
         *,
+        tasks: str | os.PathLike[str] | None = None,
         customer: dspy.Module | None = None,
         lm: Any = None,
         timeout: float = 60.0,
@@ -96,7 +99,9 @@ class TauBench:
                 f"{folder} is no checkout of tau-bench, it has no {AIRLINE}: git clone "
                 "https://github.com/sierra-research/tau-bench and name that folder"
             )
-        self._place = (Path(folder).resolve(), python, timeout)
+        places = [str(Path(one).resolve()) for one in (folder, tasks) if one is not None]
+        self._command = [python, "-I", "-B", "-X", "utf8", str(BRIDGE), ENDING, *places]
+        self._timeout = timeout
         self.customer, self.lm = customer or dspy.Predict(CustomerTurn), lm
         described = self._once("describe")
         self.policy: str = described["policy"]
@@ -115,7 +120,7 @@ class TauBench:
         """
         if task not in self.stories:
             raise OptionError(f"there is no task {task!r}: give a number from '0' to '{len(self.stories) - 1}'")
-        return TauSession(self, _Process(*self._place), task, seed)
+        return TauSession(self, _Process(self._command, self._timeout), task, seed)
 
     @cached_property
     def free(self) -> tuple[str, ...]:
@@ -123,7 +128,7 @@ class TauBench:
         return tuple(map(str, self._once("free")["free"]))
 
     def _once(self, what: str) -> dict[str, Any]:
-        process = _Process(*self._place)
+        process = _Process(self._command, self._timeout)
         try:
             return process.ask(what)
         finally:
@@ -198,10 +203,9 @@ class TauSession:
 class _Process:
     """A process of the benchmark's interpreter, which answers one request at a time."""
 
-    def __init__(self, folder: Path, python: str, timeout: float) -> None:
+    def __init__(self, command: Sequence[str], timeout: float) -> None:
         self._timeout = timeout
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
-        command = [python, "-I", "-B", "-X", "utf8", str(BRIDGE), str(folder), ENDING]
         self._errors = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115, closed by `close`
         try:
             self._running = subprocess.Popen(

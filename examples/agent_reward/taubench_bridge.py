@@ -1,8 +1,8 @@
 """The benchmark's side of `agent_reward.taubench`: its airline tools and tasks, spoken to in JSON lines.
 
-``python taubench_bridge.py FOLDER ENDING`` runs in the benchmark's own interpreter and imports nothing of ours. Of a
-checkout of sierra-research/tau-bench it loads the tools, the tasks and the data, past ``tau_bench/__init__.py``, which
-would import clients of models. A request is a line such as ``{"do": "call", "tool": "think", "arguments": {}}``.
+``python taubench_bridge.py ENDING FOLDER [TASKS]`` runs in the benchmark's own interpreter and imports nothing of ours.
+Of a checkout of sierra-research/tau-bench it loads the tools, the tasks and the data, past ``tau_bench/__init__.py``,
+which would import clients of models. A request is a line such as ``{"do": "call", "tool": "think", "arguments": {}}``.
 """
 
 import hashlib
@@ -18,14 +18,16 @@ PACKAGES = ("tau_bench", "tau_bench/envs", "tau_bench/envs/airline")
 class Airline:
     """One database, which calls change, and the tasks it can be judged by; each method answers a request."""
 
-    def __init__(self, folder, ending):
+    def __init__(self, ending, folder, tasks=""):
+        folder = Path(folder)
         for package in PACKAGES:
             module = types.ModuleType(package.replace("/", "."))
             module.__path__ = [str(folder / package)]
             sys.modules[module.__name__] = module
         tools = importlib.import_module("tau_bench.envs.airline.tools").ALL_TOOLS
         self.tools = {tool.get_info()["function"]["name"]: tool for tool in tools}
-        self.tasks = importlib.import_module("tau_bench.envs.airline.tasks_test").TASKS
+        own = importlib.import_module("tau_bench.envs.airline.tasks_test").TASKS
+        self.tasks = list(map(corrected, json.loads(Path(tasks).read_text("utf-8")))) if tasks else own
         self.place, self.ending = folder / PACKAGES[-1], ending
         self.texts = {file.stem: file.read_text("utf-8") for file in (self.place / "data").glob("*.json")}
         self.data = self.new()
@@ -78,6 +80,17 @@ class Airline:
             return f"Error: {error}"
 
 
+def corrected(task):
+    """A task of tau2-bench's ``tasks.json`` in the form of tau-bench's; the story is all that its customer is told."""
+    told, judged = task["user_scenario"]["instructions"], task["evaluation_criteria"]
+    keys = ("known_info", "unknown_info", "reason_for_call", "task_instructions")
+    return types.SimpleNamespace(
+        instruction="\n\n".join(told[key].strip() for key in keys if told.get(key)),
+        actions=[types.SimpleNamespace(name=one["name"], kwargs=one["arguments"]) for one in judged["actions"] or ()],
+        outputs=judged["communicate_info"] or (),
+    )
+
+
 def state(data):
     """Hash of a database: equal where keys, values and their types are, and lists are in one order."""
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
@@ -85,7 +98,7 @@ def state(data):
 
 if __name__ == "__main__":
     answers, sys.stdout = sys.stdout, sys.stderr  # what the benchmark prints is no answer
-    airline = Airline(Path(sys.argv[1]), sys.argv[2])
+    airline = Airline(*sys.argv[1:])
     for line in sys.stdin:
         request = json.loads(line)
         print(json.dumps(getattr(airline, request.pop("do"))(**request)), file=answers, flush=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import dspy
 import pandas as pd
 import pytest
@@ -16,8 +18,13 @@ MOVE = {"seat": "A1", "row": 7, "cabin": "box"}
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
-    return TauBench(make_checkout(tmp_path_factory.mktemp("checkout")), timeout=20)
+def folder(tmp_path_factory):
+    return make_checkout(tmp_path_factory.mktemp("checkout"))
+
+
+@pytest.fixture(scope="module")
+def bench(folder):
+    return TauBench(folder, timeout=20)
 
 
 def tool(session, name):
@@ -71,6 +78,22 @@ def test_whole_numbers_stay_whole_on_their_way_through_dspy(bench):
         with customer("Hello", "Bye") as model, dspy.context(lm=model.lm()):
             session.say("1400")
         assert session.close().reward == reward
+
+
+def test_corrected_tasks_of_the_later_benchmark_replace_those_of_the_checkout(folder, tmp_path):
+    """The fields of tau2-bench's tasks.json (data/tau2/domains/airline), with a task of our own in them."""
+    told = {"reason_for_call": "You want 5 back.", "known_info": "You are Dee.\n", "unknown_info": None}
+    action = {"action_id": "0_0", "name": "refund", "arguments": {"amount": 5, "seats": []}, "info": None}
+    criteria = {"actions": [action], "communicate_info": ["5"], "reward_basis": ["DB", "COMMUNICATE"]}
+    scenario = {"persona": None, "instructions": {**told, "task_instructions": "Be brief."}}
+    (tmp_path / "tasks.json").write_text(
+        json.dumps([{"id": "0", "user_scenario": scenario, "evaluation_criteria": criteria}]), "utf-8"
+    )
+    bench = TauBench(folder, tasks=tmp_path / "tasks.json")
+    assert bench.stories == {"0": "You are Dee.\n\nYou want 5 back.\n\nBe brief."}
+    session = bench.start("0")
+    tool(session, "refund")(5, [])
+    assert session.close().lacks == ("The customer was not told 5.",)
 
 
 def test_tools_are_typed_functions_with_docstrings(bench):
@@ -160,22 +183,22 @@ def test_a_process_that_ends_is_an_error_with_its_last_words(bench):
         session.close()
 
 
-def test_a_process_that_takes_too_long_is_an_error(bench):
-    impatient = TauBench(bench._place[0], timeout=1.5).start("0")
+def test_a_process_that_takes_too_long_is_an_error(folder):
+    impatient = TauBench(folder, timeout=1.5).start("0")
     with pytest.raises(DataError, match=r"took over 1.5 s when asked to call"):
         tool(impatient, "sleep")()
     with pytest.raises(DataError):
         impatient.close()
 
 
-def test_what_is_missing_is_said(bench, tmp_path):
+def test_what_is_missing_is_said(bench, folder, tmp_path):
     with pytest.raises(NeedsError, match=r"no checkout of tau-bench.*git clone"):
         TauBench(tmp_path)
     with pytest.raises(NeedsError, match=r"no-such-python.*an environment that has pydantic"):
-        TauBench(bench._place[0], "no-such-python")
+        TauBench(folder, "no-such-python")
     with pytest.raises(OptionError, match="there is no task '3': give a number from '0' to '2'"):
         bench.start("3")
-    folder = make_checkout(tmp_path)
-    (folder / "tau_bench" / "types.py").write_text("import not_installed_here", "utf-8")
+    broken = make_checkout(tmp_path)
+    (broken / "tau_bench" / "types.py").write_text("import not_installed_here", "utf-8")
     with pytest.raises(DataError, match=r"No module named 'not_installed_here'.*Install what it lacks"):
-        TauBench(folder)
+        TauBench(broken)
