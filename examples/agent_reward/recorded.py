@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import (
     Interval,
     correlation_interval,
+    holm,
     jackknife_interval,
     repeated_interval,
     repeated_mean,
@@ -91,7 +92,7 @@ class Added:
     tau_b: float
     count_tau_b: float
     interval: Interval  # of the difference
-    p: float
+    p: float  # by swapping whole tasks in all splits at once, Holm's over all comparisons
 
 
 def counts(table: Table) -> list[Count]:
@@ -127,20 +128,19 @@ def added(table: Table, splits: int = 20, learning: int = 12) -> list[Added]:
     """
     rewards, tasks = _rewards(table), _tasks(table)
     held = np.array([_held_back(tasks, learning, seed) for seed in range(splits)])
-    found = []
+    groups, tau_b, found = tasks.tolist(), batch_kendall_tau_b, list[Added]()
     with numbers_kept():
         for candidates, own in (("bank", ()), ("bank and counts", tuple(map(CodeMetric.from_function, COUNTS)))):
             induced = np.array([_predictions(table, rows, own, seed) for seed, rows in enumerate(held)])
             for name in BASELINES:
                 count = np.where(held, _baseline(table, name), np.nan)
-                groups, tau_b = tasks.tolist(), batch_kendall_tau_b
-                means = [repeated_mean(kendall_tau_b, side, rewards, own_rows=True) for side in (induced, count)]
-                interval = repeated_interval(
-                    tau_b, induced, rewards, groups, against=count, batched=True, own_rows=True
-                )
+                means = (repeated_mean(kendall_tau_b, side, rewards, own_rows=True) for side in (induced, count))
+                sides = (tau_b, induced, rewards, groups)
+                interval = repeated_interval(*sides, against=count, batched=True, own_rows=True)
                 test = repeated_permutation_test(tau_b, induced, count, rewards, groups, batched=True, own_rows=True)
-                found.append(Added(candidates, name, means[0], means[1], interval, test.p_value))
-    return found
+                found.append(Added(candidates, name, *means, interval, test.p_value))
+    adjusted = holm([one.p for one in found])
+    return [replace(one, p=float(p)) for one, p in zip(found, adjusted, strict=True)]
 
 
 def _held_back(tasks: NDArray[np.str_], learning: int, seed: int) -> NDArray[np.bool_]:
