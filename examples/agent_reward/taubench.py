@@ -20,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Literal
+from weakref import WeakSet
 
 import dspy
 
@@ -101,7 +102,7 @@ class TauBench:
             )
         places = [str(Path(one).resolve()) for one in (folder, tasks) if one is not None]
         self._command = [python, "-I", "-B", "-X", "utf8", str(BRIDGE), ENDING, *places]
-        self._timeout = timeout
+        self._timeout, self._begun = timeout, WeakSet[_Process]()
         self.customer, self.lm = customer or dspy.Predict(CustomerTurn), lm
         described = self._once("describe")
         self.policy: str = described["policy"]
@@ -120,15 +121,25 @@ class TauBench:
         """
         if task not in self.stories:
             raise OptionError(f"there is no task {task!r}: give a number from '0' to '{len(self.stories) - 1}'")
-        return TauSession(self, _Process(self._command, self._timeout), task, seed)
+        return TauSession(self, self._process(), task, seed)
+
+    def close(self) -> None:
+        """Kill the processes of the conversations that were not closed."""
+        for process in tuple(self._begun):
+            process.close()
 
     @cached_property
     def free(self) -> tuple[str, ...]:
         """The tasks whose reward an agent earns that changes nothing and tells nothing: the floor of the scale."""
         return tuple(map(str, self._once("free")["free"]))
 
-    def _once(self, what: str) -> dict[str, Any]:
+    def _process(self) -> _Process:
         process = _Process(self._command, self._timeout)
+        self._begun.add(process)
+        return process
+
+    def _once(self, what: str) -> dict[str, Any]:
+        process = self._process()
         try:
             return process.ask(what)
         finally:
@@ -239,9 +250,10 @@ class _Process:
     def close(self) -> None:
         """Kill the process."""
         self._running.kill()
-        with suppress(OSError):  # what it did not read any more
-            self._running.communicate()
-        self._errors.close()
+        if not self._errors.closed:
+            with suppress(OSError):  # what it did not read any more
+                self._running.communicate()
+            self._errors.close()
 
 
 def _function(schema: Mapping[str, Any], call: Callable[[str, Mapping[str, Any]], str]) -> Callable[..., str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import dspy
 import pandas as pd
@@ -169,10 +170,13 @@ def test_the_process_sees_no_key_and_leaves_nothing_in_the_checkout(tmp_path, mo
     assert sorted(folder.rglob("*")) == before
 
 
-def test_the_process_is_gone_after_closing(bench):
-    session = bench.start("0")
-    session.close()
-    assert session._process._running.poll() is not None
+def test_processes_are_gone_after_closing(folder):
+    with closing(TauBench(folder)) as bench:
+        closed, left = bench.start("0"), bench.start("1")
+        closed.close()
+        assert closed._process._running.poll() is not None
+        assert left._process._running.poll() is None
+    assert left._process._running.poll() is not None
 
 
 def test_a_process_that_ends_is_an_error_with_its_last_words(bench):
