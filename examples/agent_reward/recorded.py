@@ -20,7 +20,7 @@ from metricsmith import AutoMetrics, Table, score
 from metricsmith.bank.base import numbers_kept
 from metricsmith.bank.code import CodeMetric
 from metricsmith.data import read_taubench
-from metricsmith.formats import ends, p_stated, statistic
+from metricsmith.formats import ends, p_value, statistic
 from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import (
     Interval,
@@ -108,9 +108,11 @@ def counts(table: Table) -> list[Count]:
     return found
 
 
-def unexplained(table: Table) -> int:
-    """Runs with reward 1 and no writing call, of tasks that are not `FREE`: no end of theirs could be as the gold's."""
-    return sum(row.reward == 1 and not writing_calls(row.output) and row.group not in FREE for row in table.rows)
+def unexplained(table: Table) -> list[str]:
+    """The tasks, not `FREE`, of runs with reward 1 and no writing call: the database cannot be as the gold's there."""
+    return [
+        row.group for row in table.rows if row.reward == 1 and not writing_calls(row.output) and row.group not in FREE
+    ]
 
 
 def added(table: Table, splits: int = 20, learning: int = 12) -> list[Added]:
@@ -171,16 +173,22 @@ def _tasks(table: Table) -> NDArray[np.str_]:
 
 def main() -> None:
     """Print the figures of a file of runs."""
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("runs")
-    table = read_taubench(options.parse_args().runs)
-    print(f"{len(table.rows)} runs of {len(set(_tasks(table)))} tasks")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("runs")
+    table = read_taubench(parser.parse_args().runs)
+    print(f"{len(table.rows)} runs of {len(set(_tasks(table)))} tasks; tau-b with the reward, by task")
+    print(f"{'':28}tau-b  {'Student':14}Fisher")
     for one in counts(table):
-        print(f"{one.name:28} {statistic(one.tau_b)} {ends(one.plain)} on Fisher's scale {ends(one.interval)}")
-    print(f"{unexplained(table)} runs have reward 1 without a writing call though their task needs one")
+        print(f"{one.name:28}{statistic(one.tau_b):7}{ends(one.plain, 2):14}{ends(one.interval, 2)}")
+    odd = unexplained(table)
+    tasks = ", ".join(sorted(set(odd), key=int))
+    print(f"{len(odd)} runs of tasks {tasks} have reward 1 without a writing call that the task needs\n")
+    print("induced from 12 tasks, on the other 13: means over 20 splits")
+    print(f"{'candidates':17}{'tau-b':7}{'beside':28}{'tau-b':7}{'difference':21}p (Holm)")
     for two in added(table):
-        means = f"{statistic(two.tau_b)} beside {statistic(two.count_tau_b)}, difference {ends(two.interval)}"
-        print(f"{two.candidates:16} against {two.count:28} {means} {p_stated(two.p)}")
+        difference = f"{statistic(two.tau_b - two.count_tau_b, 2)}, {ends(two.interval, 2)}"
+        means = f"{two.candidates:17}{statistic(two.tau_b):7}{two.count:28}{statistic(two.count_tau_b):7}"
+        print(f"{means}{difference:21}{p_value(two.p)}")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -50,7 +52,8 @@ def test_the_agreement_of_counts_with_the_reward_is_remade(runs):
 
 
 def test_seven_runs_were_rewarded_without_the_writing_call_that_their_task_needs(runs):
-    assert recorded.unexplained(runs) == 7
+    assert len(recorded.unexplained(runs)) == 7
+    assert set(recorded.unexplained(runs)) == {"1", "3", "5", "9", "14", "16"}
     assert len(recorded.FREE) == 7
 
 
@@ -78,16 +81,10 @@ def test_the_rewards_of_the_tasks_held_back_change_no_number(runs):
 
 
 @pytest.mark.slow
-def test_a_metric_induced_from_twelve_tasks_adds_nothing_to_a_count(runs):
-    """Measured with this package; Linux, Python 3.11."""
-    found = recorded.added(runs)
-    assert [(one.candidates, one.count, round(one.tau_b, 2), round(one.count_tau_b, 2)) for one in found] == [
-        ("bank", "calls of transfer_to_human", -0.04, 0.45), ("bank", "no writing call", -0.04, 0.37),
-        ("bank", "fewer writing calls", -0.04, 0.30), ("bank and counts", "calls of transfer_to_human", 0.21, 0.45),
-        ("bank and counts", "no writing call", 0.21, 0.37), ("bank and counts", "fewer writing calls", 0.21, 0.30),
-    ]  # fmt: skip
-    ends = [end for one in found for end in (one.interval.low, one.interval.high)]
-    assert ends == pytest.approx(
-        [-0.746, -0.207, -0.654, -0.143, -0.575, -0.083, -0.440, -0.035, -0.329, 0.013, -0.292, 0.118], abs=2e-3
-    )
-    assert [one.p for one in found] == pytest.approx([0.006, 0.006, 0.006, 0.012, 0.012, 0.229], abs=2e-3)
+def test_the_page_shows_what_the_program_prints(path, monkeypatch, capsys):
+    """The metrics that are induced from twelve tasks in 20 splits, and all else; a minute."""
+    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text("utf-8")
+    (shown,) = re.findall(r"\$ python examples/agent_reward/recorded.py [^\n]*\n(.*?)```", page, re.DOTALL)
+    monkeypatch.setattr(sys, "argv", ["recorded.py", str(path)])
+    recorded.main()
+    assert capsys.readouterr().out == shown

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import closing
+from pathlib import Path
 
 import dspy
 import pandas as pd
@@ -206,3 +208,12 @@ def test_what_is_missing_is_said(bench, folder, tmp_path):
     (broken / "tau_bench" / "types.py").write_text("import not_installed_here", "utf-8")
     with pytest.raises(DataError, match=r"No module named 'not_installed_here'.*Install what it lacks"):
         TauBench(broken)
+
+
+def test_the_block_of_the_page_runs_on_a_checkout(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make_checkout(tmp_path / "tau-bench")
+    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text("utf-8")
+    (block,) = re.findall(r"```python\n(from agent_reward.taubench .*?)```", page, re.DOTALL)
+    exec(compile(block, "experiments.md", "exec"), {})
+    assert capsys.readouterr().out == "doing nothing earns the reward in 1 of 3 tasks: 1\n"
