@@ -71,7 +71,7 @@ class TauBench:
     tasks : path, optional
         The ``tasks.json`` of tau2-bench's airline, whose stories, gold actions and outputs then replace the checkout's.
     customer : dspy.Module, optional
-        Has the fields of `CustomerTurn`, the default.
+        Takes and gives the fields of `CustomerTurn`, and takes ``config``; by default `dspy.Predict` on it.
     lm : dspy.LM, optional
         The customer's model; by default the one in force.
     timeout : float
