@@ -1,0 +1,90 @@
+"""The figures on recorded runs of tau-bench, remade from the file that METRICSMITH_DATA holds."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from agent_reward import recorded
+
+from metricsmith import score
+from metricsmith.bank.base import numbers_kept
+from metricsmith.bank.code import CodeMetric
+from metricsmith.data import read_taubench
+
+WRITING = ("book_reservation", "cancel_reservation", "send_certificate", "update_reservation_")
+
+
+@pytest.fixture(scope="module")
+def path(shared_data):
+    return shared_data / "taubench_train_runs.csv"
+
+
+@pytest.fixture(scope="module")
+def runs(path):
+    return read_taubench(path)
+
+
+def test_counts_in_the_text_are_those_of_the_calls_in_the_agents_turns(path, runs):
+    """Customers and the benchmark's answers add none, though answers hold names too."""
+    for row, cell in zip(runs.rows, pd.read_csv(path)["messages"], strict=True):
+        turns = [message["content"] for message in ast.literal_eval(cell) if message["role"] == "assistant"]
+        names = [re.search(r'"name": "(\w+)"', turn)[1] for turn in turns if turn.startswith("Action:")]
+        assert recorded.calls(row.output) == len(names)
+        assert recorded.transfers(row.output) == names.count("transfer_to_human_agents")
+        assert recorded.turns(row.output) == len(turns)
+        assert recorded.writing_calls(row.output) == sum(name.startswith(WRITING) for name in names)
+
+
+def test_the_agreement_of_counts_with_the_reward_is_remade(runs):
+    """The plan of this study measured them elsewhere: +.449 [.24, .66], +.379 [.10, .66], +.300 [.01, .59]."""
+    found = recorded.counts(runs)
+    assert {one.name: (round(one.tau_b, 3), round(one.plain.low, 2), round(one.plain.high, 2)) for one in found} == {
+        "calls of transfer_to_human": (0.449, 0.24, 0.66),
+        "no writing call": (0.379, 0.10, 0.66),
+        "fewer writing calls": (0.300, 0.01, 0.59),
+    }
+
+
+def test_seven_runs_were_rewarded_without_the_writing_call_that_their_task_needs(runs):
+    assert len(recorded.unexplained(runs)) == 7
+    assert set(recorded.unexplained(runs)) == {"1", "3", "5", "9", "14", "16"}
+    assert len(recorded.FREE) == 7
+
+
+def test_counts_are_code_that_the_sandbox_runs_to_the_same_numbers(runs):
+    metrics = [CodeMetric.from_function(function) for function in recorded.COUNTS]
+    values = score(metrics, runs.rows[:20], progress=False).run()
+    assert values.tolist() == [[function(row.output) for function in recorded.COUNTS] for row in runs.rows[:20]]
+
+
+def test_the_rewards_of_the_tasks_held_back_change_no_number(runs):
+    groups = np.array([row.group for row in runs.rows])
+    held = recorded._held_back(groups, 12, seed=0)
+    assert not set(groups[held]) & set(groups[~held])
+    assert len(set(groups[~held])) == 12
+    own = tuple(map(CodeMetric.from_function, recorded.COUNTS))
+    with numbers_kept():
+        first = recorded._predictions(runs, held, own, 0)
+        for place in np.flatnonzero(held):
+            runs.rows[place].reward = 1 - runs.rows[place].reward
+        again = recorded._predictions(runs, held, own, 0)
+        for place in np.flatnonzero(held):
+            runs.rows[place].reward = 1 - runs.rows[place].reward
+    assert np.isnan(first[~held]).all()
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_the_program_prints(path, monkeypatch, capsys):
+    """The metrics that are induced from twelve tasks in 20 splits, and all else; a minute."""
+    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text("utf-8")
+    (shown,) = re.findall(r"\$ python examples/agent_reward/recorded.py [^\n]*\n(.*?)```", page, re.DOTALL)
+    monkeypatch.setattr(sys, "argv", ["recorded.py", str(path)])
+    recorded.main()
+    assert capsys.readouterr().out == shown

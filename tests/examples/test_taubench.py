@@ -1,0 +1,219 @@
+"""tau-bench by path: its tools in a process, its customer by our model, and its reward, on a checkout of our own."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import closing
+from pathlib import Path
+
+import dspy
+import pandas as pd
+import pytest
+from agent_reward.taubench import TauBench
+
+from metricsmith.data import read_taubench
+from metricsmith.errors import DataError, NeedsError, OptionError
+from metricsmith.testing import GivenModel
+from taubench_checkout import make_checkout
+
+MOVE = {"seat": "A1", "row": 7, "cabin": "box"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make_checkout(tmp_path_factory.mktemp("checkout"))
+
+
+@pytest.fixture(scope="module")
+def bench(folder):
+    return TauBench(folder, timeout=20)
+
+
+def tool(session, name):
+    return next(one for one in session.tools if one.__name__ == name)
+
+
+def customer(*turns):
+    """A model that says these turns and then ends the conversation."""
+    return GivenModel([{"turn": turn, "ended": number == len(turns)} for number, turn in enumerate(turns, 1)])
+
+
+def test_the_tasks_come_from_the_checkout(bench):
+    assert bench.tasks == {"train": ("0",), "test": ("1", "2")}
+    assert bench.policy == "Be fair to every guest.\n"
+    assert bench.stories["1"].startswith("You are Ben")
+
+
+def test_doing_nothing_earns_the_reward_of_the_free_tasks_alone_and_asks_nobody(bench):
+    """Task 1 has no gold action but one that fails and the transfer, which is not replayed."""
+    assert bench.free == ("1",)
+    assert [bench.start(task).close().reward for task in bench.stories] == [0, 1, 0]
+
+
+def test_the_gold_actions_earn_the_reward(bench):
+    session = bench.start("0")
+    assert tool(session, "move")(**MOVE) == "moved"
+    episode = session.close()
+    assert (episode.reward, episode.lacks) == (1, ())
+    assert bench.start("0").close().lacks == ("The database at the end is not the one that the right calls lead to.",)
+
+
+def test_outputs_are_told_as_the_benchmark_finds_them(bench):
+    """In the text of one turn, commas aside: 1400 stands in 21,400 too. A call is no turn to the customer."""
+    rewards = {}
+    for text in ("It was 21,400 in all.", "It was 14 and 00.", 'Action:\n{"name": "x", "arguments": "1400"}'):
+        session = bench.start("2")
+        tool(session, "refund")(50, ["A1"])
+        with customer("Hello", "Bye") as model, dspy.context(lm=model.lm()):
+            session.say(text)
+        episode = session.close()
+        rewards[text] = episode.reward
+        assert episode.lacks == (() if episode.reward else ("The customer was not told 1400.",))
+    assert list(rewards.values()) == [1, 0, 0]
+
+
+def test_whole_numbers_stay_whole_on_their_way_through_dspy(bench):
+    """50.0 is another state of the database than 50, in the benchmark's hash as in ours."""
+    for amount, reward in ((50, 1), (50.0, 0)):
+        session = bench.start("2")
+        dspy.Tool(tool(session, "refund"))(amount=amount, seats=["A1"])
+        with customer("Hello", "Bye") as model, dspy.context(lm=model.lm()):
+            session.say("1400")
+        assert session.close().reward == reward
+
+
+def test_corrected_tasks_of_the_later_benchmark_replace_those_of_the_checkout(folder, tmp_path):
+    """The fields of tau2-bench's tasks.json (data/tau2/domains/airline), with a task of our own in them."""
+    told = {"reason_for_call": "You want 5 back.", "known_info": "You are Dee.\n", "unknown_info": None}
+    action = {"action_id": "0_0", "name": "refund", "arguments": {"amount": 5, "seats": []}, "info": None}
+    criteria = {"actions": [action], "communicate_info": ["5"], "reward_basis": ["DB", "COMMUNICATE"]}
+    scenario = {"persona": None, "instructions": {**told, "task_instructions": "Be brief."}}
+    (tmp_path / "tasks.json").write_text(
+        json.dumps([{"id": "0", "user_scenario": scenario, "evaluation_criteria": criteria}]), "utf-8"
+    )
+    bench = TauBench(folder, tasks=tmp_path / "tasks.json")
+    assert bench.stories == {"0": "You are Dee.\n\nYou want 5 back.\n\nBe brief."}
+    session = bench.start("0")
+    tool(session, "refund")(5, [])
+    assert session.close().lacks == ("The customer was not told 5.",)
+
+
+def test_tools_are_typed_functions_with_docstrings(bench):
+    session = bench.start("0")
+    move = dspy.Tool(tool(session, "move"))
+    assert move.args["row"]["type"] == "integer"
+    assert move.args["cabin"]["enum"] == ["pit", "box"]
+    assert tool(session, "look_up").__doc__ == "Look up a seat.\nseat: Such as A1."
+    session.close()
+
+
+def test_wrong_calls_are_answered_and_change_nothing(bench):
+    session = bench.start("1")
+    assert tool(session, "look_up")("A9") == "Error: 'A9'"
+    assert tool(session, "look_up")("A1") == "[1, 'pit']"  # which also prints, past the protocol
+    assert "unexpected keyword" in tool(session, "look_up")(place="A1")
+    assert session.close().reward == 1
+
+
+def test_a_transfer_ends_the_conversation(bench):
+    session = bench.start("0")
+    assert tool(session, "transfer_to_human_agents")("gone") == "handed over"
+    assert session.over
+    assert tool(session, "move")(**MOVE) == "Error: the conversation is over"
+    assert session.say("Hello?") == ""
+    assert session.close().reward == 0
+
+
+def test_the_customer_is_a_model_that_hears_no_calls_and_the_episode_is_a_recorded_run(bench):
+    session = bench.start("0", seed=3)
+    with customer("Move me to row 7.", "A box, please.", "Thanks.") as model, dspy.context(lm=model.lm()):
+        assert session.opening == "Move me to row 7."
+        tool(session, "look_up")("A1")
+        assert session.say("Pit or box?") == "A box, please."
+        assert not session.over
+        tool(session, "move")(**MOVE)
+        session.say("Done.")
+        assert session.over
+        assert session.say("Still there?") == ""
+        prompts = [str(body["messages"]) for body in model.bodies]
+    assert len(prompts) == 3
+    assert "You are Ada" in prompts[0]
+    assert "Pit or box?" in prompts[2]
+    assert not any("look_up" in prompt or "Action:" in prompt for prompt in prompts)
+    assert model.bodies[0]["temperature"] == 1.0
+    episode = session.close()
+    assert [message["role"] for message in episode.messages] == [
+        "user", "assistant", "tool", "assistant", "user", "assistant", "tool", "assistant", "user",
+    ]  # fmt: skip
+    assert [call.tool for call in episode.calls] == ["look_up", "move"]
+    runs = [
+        {"id": episode.task, "user_query": session.opening, "messages": list(episode.messages), "reward": reward}
+        for reward in (episode.reward, 0.0) * 4
+    ]
+    table = read_taubench(pd.DataFrame(runs))
+    assert '{"name": "move"' in table.rows[0].output
+
+
+def test_sessions_share_no_database(bench):
+    first, second = bench.start("0"), bench.start("0")
+    tool(first, "move")(**MOVE)
+    assert [first.close().reward, second.close().reward] == [1, 0]
+
+
+def test_the_process_sees_no_key_and_leaves_nothing_in_the_checkout(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    folder = make_checkout(tmp_path)
+    before = sorted(folder.rglob("*"))
+    session = TauBench(folder).start("0")
+    seen = tool(session, "sees")().split()
+    session.close()
+    assert set(seen) <= {"PATH", "LD_LIBRARY_PATH", "LC_CTYPE"}
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_processes_are_gone_after_closing(folder):
+    with closing(TauBench(folder)) as bench:
+        closed, left = bench.start("0"), bench.start("1")
+        closed.close()
+        assert closed._process._running.poll() is not None
+        assert left._process._running.poll() is None
+    assert left._process._running.poll() is not None
+
+
+def test_a_process_that_ends_is_an_error_with_its_last_words(bench):
+    session = bench.start("0")
+    with pytest.raises(DataError, match=r"ended when asked to call\. Its last words: .*the floor is wet"):
+        tool(session, "fall")()
+    with pytest.raises(DataError, match="ended when asked to judge"):
+        session.close()
+
+
+def test_a_process_that_takes_too_long_is_an_error(folder):
+    impatient = TauBench(folder, timeout=1.5).start("0")
+    with pytest.raises(DataError, match=r"took over 1.5 s when asked to call"):
+        tool(impatient, "sleep")()
+    with pytest.raises(DataError):
+        impatient.close()
+
+
+def test_what_is_missing_is_said(bench, folder, tmp_path):
+    with pytest.raises(NeedsError, match=r"no checkout of tau-bench.*git clone"):
+        TauBench(tmp_path)
+    with pytest.raises(NeedsError, match=r"no-such-python.*an environment that has pydantic"):
+        TauBench(folder, "no-such-python")
+    with pytest.raises(OptionError, match="there is no task '3': give a number from '0' to '2'"):
+        bench.start("3")
+    broken = make_checkout(tmp_path)
+    (broken / "tau_bench" / "types.py").write_text("import not_installed_here", "utf-8")
+    with pytest.raises(DataError, match=r"No module named 'not_installed_here'.*Install what it lacks"):
+        TauBench(broken)
+
+
+def test_the_block_of_the_page_runs_on_a_checkout(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make_checkout(tmp_path / "tau-bench")
+    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text("utf-8")
+    (block,) = re.findall(r"```python\n(from agent_reward.taubench .*?)```", page, re.DOTALL)
+    exec(compile(block, "experiments.md", "exec"), {})
+    assert capsys.readouterr().out == "doing nothing earns the reward in 1 of 3 tasks: 1\n"
