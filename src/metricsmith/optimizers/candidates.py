@@ -37,7 +37,7 @@ from metricsmith.threads import Memo
 
 __all__ = [
     "Candidates", "Pool", "candidates_kept", "card_key", "generate_candidates", "pool_cards", "ranked",
-    "recommender_key", "retrieve_candidates",
+    "recommender_key", "recommender_of", "retrieve_candidates",
 ]  # fmt: skip
 
 Made = TypeVar("Made", Generated, Recommendation)
@@ -165,10 +165,8 @@ def retrieve_candidates(pool: Pool, task: Task, options: Options) -> Candidates:
     OptionError
         If there is no candidate at all.
     """
-    recommender = options.recommender or PipelineRecommender(
-        options.first_stage, LMRecommender() if options.model else None
-    )
-    chosen, notes, usage = _recommended(pool.listed, task, options.k, recommender, whole=options.whole_cards)
+    recommender, whole = recommender_of(options), options.whole_cards
+    chosen, notes, usage = _recommended(pool.listed, task, options.k, recommender, whole=whole)
     if options.panel:
         chosen = _seated(chosen, task)
     metrics = (*pool.columns, *pool.own, *chosen)
@@ -186,6 +184,12 @@ def retrieve_candidates(pool: Pool, task: Task, options: Options) -> Candidates:
         pool.made.lacks,
         own=frozenset(metric.name for metric in pool.own),
     )
+
+
+def recommender_of(options: Options) -> Recommender:
+    """The recommender of an induction: the caller's, else the first stage and, where there is a model, its ranking."""
+    second = LMRecommender() if options.model else None
+    return options.recommender or PipelineRecommender(options.first_stage, second)
 
 
 def _existing(
