@@ -45,6 +45,7 @@ Local = Annotated[
     list[str] | None,
     typer.Option("--local", metavar="NAME=PATH", help="Where the weights of a bank metric lie; else the hub's cache."),
 ]
+Ceiling = Annotated[float | None, typer.Option(help="The provider's ceiling.")]
 RawCsv = Annotated[
     bool, typer.Option("--raw-csv", help="No apostrophes in CSV before texts that a spreadsheet would run.")
 ]
@@ -293,6 +294,9 @@ class CandidateOptions:
     regression: Annotated[str, typer.Option(help="auto (PriorRidge) or pls (the paper's).")] = "auto"
     n: Annotated[int | None, typer.Option("--n", help="How many components; by default 12, fewer with judges.")] = None
     k: Annotated[int, typer.Option("--k", help="How many metrics retrieval keeps.")] = 30
+    generators: Annotated[
+        str | None, typer.Option(metavar="NAME=COUNT,...", help="Judges to generate, such as criterion=10,rubric=5.")
+    ] = None
     judge: Annotated[
         list[Path] | None,
         typer.Option("--judge", metavar="FILE.json", help="A saved judge or metric as a candidate of your own."),
@@ -331,15 +335,9 @@ class LimitOptions:
     bounds: Annotated[
         str, typer.Option("--concurrency", metavar="auto|N|LOW:HIGH", help="Model requests in flight; auto adapts.")
     ] = "auto"
-    requests_per_minute: Annotated[
-        float | None, typer.Option("--requests-per-minute", help="The provider's ceiling.")
-    ] = None
-    tokens_per_minute: Annotated[float | None, typer.Option("--tokens-per-minute", help="The provider's ceiling.")] = (
-        None
-    )
-    max_requests: Annotated[int | None, typer.Option("--max-requests", help="Stop after so many model requests.")] = (
-        None
-    )
+    requests_per_minute: Ceiling = None
+    tokens_per_minute: Ceiling = None
+    max_requests: Annotated[int | None, typer.Option(help="Stop after so many model requests.")] = None
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", help="Stop after so many tokens.")] = None
     max_usd: Annotated[float | None, typer.Option("--max-usd", help="Stop after so many US dollars.")] = None
     max_seconds: Annotated[float | None, typer.Option("--max-seconds", help="Stop after so much time.")] = None
