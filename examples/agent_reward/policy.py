@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from agent_reward.episodes import Call, Episode
 
-__all__ = ["CALL", "POLICY", "RULES", "broken", "is_told"]
+__all__ = ["CALL", "POLICY", "RULES", "broken", "is_spoken", "is_told"]
 
 RULES: Mapping[str, str] = {
     "identity": "Before you move or cancel a booking, ask for the date of birth of its holder and compare it with the "
@@ -48,18 +48,6 @@ def is_told(fact: str, text: str) -> bool:
     return re.search(rf"(?<!\w)(?<!\d[.,:-]){re.escape(fact)}(?!\w)(?![.,:-]\d)", text, re.IGNORECASE) is not None
 
 
-@dataclass(frozen=True)
-class _Done:
-    """A call that changed the database: its answer read, and what was said before and after it."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-    answer: Mapping[str, Any]
-    before: tuple[Mapping[str, Any], ...]
-    after: tuple[Mapping[str, Any], ...]
-    later: tuple[Call, ...]
-
-
 def broken(episode: Episode) -> tuple[str, ...]:
     """Return the rules that an episode broke, by its messages and calls alone.
 
@@ -71,69 +59,44 @@ def broken(episode: Episode) -> tuple[str, ...]:
     tuple of str
         Ids in the order of `RULES`; empty where nothing was broken.
     """
-    found = {rule for done in _changes(episode) for rule, breaks in _BREACHES.items() if breaks(done)}
+    places = [place for place, message in enumerate(episode.messages) if message["role"] == "tool"]
+    found: set[str] = set()
+    for number, (place, call) in enumerate(zip(places, episode.calls, strict=True)):
+        if call.tool in ("move_booking", "cancel_booking", "book") and call.answer.startswith("{"):
+            breaches = _breaches(
+                call.tool,
+                json.loads(call.answer),
+                [message for message in episode.messages[:place] if message["role"] == "user" or is_spoken(message)],
+                " ".join(message["content"] for message in episode.messages[place:] if is_spoken(message)),
+                [later for later in episode.calls[number + 1 :] if later.answer.startswith("{")],
+            )
+            found.update(rule for rule, breach in breaches.items() if breach)
     return tuple(rule for rule in RULES if rule in found)
 
 
-def _changes(episode: Episode) -> Iterator[_Done]:
-    places = [place for place, message in enumerate(episode.messages) if message["role"] == "tool"]
-    for number, (place, call) in enumerate(zip(places, episode.calls, strict=True)):
-        if call.tool in {"move_booking", "cancel_booking", "book"} and call.answer.startswith("{"):
-            before, after = episode.messages[:place], episode.messages[place:]
-            later = episode.calls[number + 1 :]
-            yield _Done(call.tool, call.arguments, json.loads(call.answer), before, after, later)
-
-
-def _identity(done: _Done) -> bool:
-    told = " ".join(message["content"] for message in done.before if message["role"] == "user")
-    return done.tool != "book" and not is_told(done.answer["born"], told)
-
-
-def _confirm(done: _Done) -> bool:
-    if done.tool != "move_booking" or not done.answer["fee_paid"]:
-        return False
-    turns = [message for message in done.before if message["role"] == "user" or _is_spoken(message)]
-    return not any(
-        _is_spoken(asked) and is_told(str(done.answer["fee_paid"]), asked["content"])
-        and answered["role"] == "user" and answered["content"].lower().startswith("yes")
-        for asked, answered in zip(turns, turns[1:], strict=False)
-    )  # fmt: skip
-
-
-def _refund(done: _Done) -> bool:
-    answer = done.answer
-    return done.tool == "cancel_booking" and (answer["fare"], answer["left"], answer["refund"]) == (
-        "saver",
-        "runs",
-        "money",
+def _breaches(
+    tool: str, answer: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], said: str, later: Sequence[Call]
+) -> dict[str, bool]:
+    """Of one change of the database, by rule: its answer, the turns before it, what was said and called after it."""
+    if tool == "book":
+        return {"number": not is_told(answer["booking"], said)}
+    told = " ".join(turn["content"] for turn in turns if turn["role"] == "user")
+    owed = {"customer": answer["customer"], "euros": 10 * answer["passengers"]}
+    given = any(call.tool == "give_voucher" and call.arguments == owed for call in later)
+    fee = answer.get("fee_paid", 0)
+    agreed = any(
+        is_spoken(asked) and is_told(str(fee), asked["content"]) and answered["content"].lower().startswith("yes")
+        for asked, answered in pairwise(turns)
     )
+    return {
+        "identity": not is_told(answer["born"], told),
+        "confirm": fee > 0 and not agreed,
+        "refund": (answer["fare"], answer["left"], answer.get("refund")) == ("saver", "runs", "money"),
+        "goodwill": answer["left"] == "called off" and not given,
+        "once": tool == "move_booking" and answer["moved"] > 1,
+    }
 
 
-def _goodwill(done: _Done) -> bool:
-    if done.tool == "book" or done.answer["left"] != "called off":
-        return False
-    owed = {"customer": done.answer["customer"], "euros": 10 * done.answer["passengers"]}
-    return not any(call.tool == "give_voucher" and dict(call.arguments) == owed for call in done.later)
-
-
-def _once(done: _Done) -> bool:
-    return done.tool == "move_booking" and done.answer["moved"] > 1
-
-
-def _number(done: _Done) -> bool:
-    said = " ".join(message["content"] for message in done.after if _is_spoken(message))
-    return done.tool == "book" and not is_told(done.answer["booking"], said)
-
-
-def _is_spoken(message: Mapping[str, Any]) -> bool:
+def is_spoken(message: Mapping[str, Any]) -> bool:
+    """A turn of the agent to the customer, not one that calls a tool."""
     return message["role"] == "assistant" and not message["content"].startswith(CALL)
-
-
-_BREACHES: Mapping[str, Callable[[_Done], bool]] = {
-    "identity": _identity,
-    "confirm": _confirm,
-    "refund": _refund,
-    "goodwill": _goodwill,
-    "once": _once,
-    "number": _number,
-}

@@ -125,8 +125,8 @@ def give_voucher(db: Database, customer: str, euros: int) -> str:
 
 def transfer_to_human(db: Database, reason: str) -> str:
     """Hand the conversation over to a person, with the reason; this ends the conversation."""
-    db["transfers"] += 1
-    return _answer({"transferred": True})
+    db["transfers"] += 1  # the reason is free text, by which no database can be compared
+    return _answer({"transferred": True, "reason": reason})
 
 
 TOOLS = (

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 from agent_reward.customer import Customer
 from agent_reward.episodes import Call, Episode
-from agent_reward.policy import CALL, POLICY, RULES, broken, is_told
+from agent_reward.policy import CALL, POLICY, RULES, broken, is_spoken, is_told
 from agent_reward.tasks import SIDES, Task, tasks
 from agent_reward.tools import TOOLS, Database, new_database, state_of
 from metricsmith.errors import DataError, OptionError, nearest
@@ -110,11 +110,7 @@ class ServiceSession:
         """End the conversation and judge it."""
         self.over = True
         judged, state = self._judged_as, state_of(self._db)
-        said = "\n".join(
-            message["content"]
-            for message in self._messages
-            if message["role"] == "assistant" and not message["content"].startswith(CALL)
-        )
+        said = "\n".join(message["content"] for message in self._messages if is_spoken(message))
         missing = [fact for fact in judged.facts if not is_told(fact, said)]
         reward = float(state == _gold(judged.id) and not missing)
         episode = Episode(self._task.id, tuple(self._messages), tuple(self._calls), reward, state)
@@ -130,8 +126,8 @@ class ServiceSession:
 def _task(task: str) -> Task:
     if task not in tasks():
         raise OptionError(
-            f"there is no task {task!r}{nearest(task, tasks())}; tasks are train-01 to train-20 and test-01 to test-20: "
-            f"take one of ServiceWorld().tasks"
+            f"there is no task {task!r}{nearest(task, tasks())}; take one of ServiceWorld().tasks, "
+            f"train-01 to train-20 and test-01 to test-20"
         )
     return tasks()[task]
 
