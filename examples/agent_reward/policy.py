@@ -61,28 +61,27 @@ def broken(episode: Episode) -> tuple[str, ...]:
     """
     places = [place for place, message in enumerate(episode.messages) if message["role"] == "tool"]
     found: set[str] = set()
-    for number, (place, call) in enumerate(zip(places, episode.calls, strict=True)):
-        if call.tool in ("move_booking", "cancel_booking", "book") and call.answer.startswith("{"):
+    for place, call in zip(places, episode.calls, strict=True):
+        if call.tool in ("move_booking", "cancel_booking", "book") and _is_done(call):
             breaches = _breaches(
                 call.tool,
                 json.loads(call.answer),
                 [message for message in episode.messages[:place] if message["role"] == "user" or is_spoken(message)],
                 " ".join(message["content"] for message in episode.messages[place:] if is_spoken(message)),
-                [later for later in episode.calls[number + 1 :] if later.answer.startswith("{")],
+                [dict(other.arguments) for other in episode.calls if other.tool == "give_voucher" and _is_done(other)],
             )
             found.update(rule for rule, breach in breaches.items() if breach)
     return tuple(rule for rule in RULES if rule in found)
 
 
 def _breaches(
-    tool: str, answer: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], said: str, later: Sequence[Call]
+    tool: str, answer: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], said: str, given: Sequence[dict[str, Any]]
 ) -> dict[str, bool]:
-    """Of one change of the database, by rule: its answer, the turns before it, what was said and called after it."""
+    """Of one change of the database, by rule: from its answer, the turns before, what was said after, all vouchers."""
     if tool == "book":
         return {"number": not is_told(answer["booking"], said)}
     told = " ".join(turn["content"] for turn in turns if turn["role"] == "user")
     owed = {"customer": answer["customer"], "euros": 10 * answer["passengers"]}
-    given = any(call.tool == "give_voucher" and call.arguments == owed for call in later)
     fee = answer.get("fee_paid", 0)
     agreed = any(
         is_spoken(asked) and is_told(str(fee), asked["content"]) and answered["content"].lower().startswith("yes")
@@ -92,9 +91,13 @@ def _breaches(
         "identity": not is_told(answer["born"], told),
         "confirm": fee > 0 and not agreed,
         "refund": (answer["fare"], answer["left"], answer.get("refund")) == ("saver", "runs", "money"),
-        "goodwill": answer["left"] == "called off" and not given,
+        "goodwill": answer["left"] == "called off" and owed not in given,
         "once": tool == "move_booking" and answer["moved"] > 1,
     }
+
+
+def _is_done(call: Call) -> bool:
+    return not call.answer.startswith("Error: ")
 
 
 def is_spoken(message: Mapping[str, Any]) -> bool:

@@ -56,7 +56,7 @@ def tasks() -> Mapping[str, Task]:
     for side in SIDES:
         text = Path(__file__).with_name("data").joinpath(f"{side}.toml").read_text(encoding="utf-8")
         for entry in tomllib.loads(text)["tasks"]:
-            gold = tuple(tuple(call) for call in entry.pop("gold"))
             lists = {name: tuple(entry.pop(name, ())) for name in ("wishes", "facts", "rules")}
-            found[entry["id"]] = Task(**entry, **lists, gold=gold)
+            contents: dict[str, Any] = {**entry, **lists, "gold": tuple(tuple(call) for call in entry["gold"])}
+            found[entry["id"]] = Task(**contents)
     return found

@@ -45,11 +45,11 @@ def state_of(db: Database) -> str:
 def find_customer(db: Database, name: str) -> str:
     """Find a customer by full name: the customer's id and the numbers of the bookings."""
     for customer, row in db["customers"].items():
-        if row["name"].casefold() == name.strip().casefold():
+        if row["name"].casefold() == str(name).strip().casefold():
             bookings = [booking for booking, of in db["bookings"].items() if of["customer"] == customer]
             return _answer({"customer": customer, "name": row["name"], "bookings": bookings})
     known = [row["name"] for row in db["customers"].values()]
-    raise DataError(f"no customer is called {name!r}{nearest(name, known)}; ask the customer for the full name")
+    raise DataError(f"no customer is called {name!r}{nearest(str(name), known)}; ask the customer for the full name")
 
 
 def get_booking(db: Database, booking: str) -> str:
@@ -61,11 +61,11 @@ def get_booking(db: Database, booking: str) -> str:
 
 def find_connections(db: Database, origin: str, destination: str, date: str) -> str:
     """List the connections between two ports on a day (YYYY-MM-DD), with times, prices in euros and seats left."""
-    wanted = {"origin": origin.strip().casefold(), "destination": destination.strip().casefold(), "date": date.strip()}
+    wanted = {"origin": origin, "destination": destination, "date": date}
     found = [
         {"connection": connection, **row}
         for connection, row in db["connections"].items()
-        if all(str(row[name]).casefold() == value for name, value in wanted.items())
+        if all(row[name].casefold() == str(value).strip().casefold() for name, value in wanted.items())
     ]
     return _answer({"connections": found})
 
