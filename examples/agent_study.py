@@ -3,7 +3,7 @@
     python examples/agent_study.py --offline
     python examples/agent_study.py --model openai/gpt-4.1-mini --out study
     python examples/agent_study.py --model openai/local --api-base http://127.0.0.1:8000/v1 --trials 5
-    python examples/agent_study.py --model openai/gpt-4.1 --tau-bench ~/tau-bench --tau-python ~/tau-bench/.venv/bin/python
+    python examples/agent_study.py --model openai/gpt-4.1 --tau-bench ~/tau-bench --tau-python ~/tau-bench/venv/bin/python
 
 Offline a server on the loopback interface plays agent, reflector and judge, and the study runs in minutes without a
 key; two controls then show that nothing is learned from rewards of other tasks or without feedback.
@@ -31,9 +31,9 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=5, help="conversations about each test task")
     parser.add_argument("--rollouts", type=int, default=135, help="after so many, no arm begins another iteration")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--told", action="store_true", help="tell the agent the policy; by default it has to learn it")
-    parser.add_argument("--tau-bench", type=Path, metavar="FOLDER", help="a checkout of tau-bench, in place of our world")
-    parser.add_argument("--tau-python", metavar="PY", help="the interpreter that has tau-bench's requirements")
+    parser.add_argument("--told", action="store_true", help="tell the agent the rules; by default it learns them")
+    parser.add_argument("--tau-bench", type=Path, metavar="FOLDER", help="a checkout of it, in place of our own world")
+    parser.add_argument("--tau-python", metavar="PY", help="the interpreter that has its requirements")
     parser.add_argument("--out", type=Path, default=Path("agent_study"))
     options = parser.parse_args()
     if options.tau_bench and (options.offline or not options.tau_python):
@@ -49,7 +49,7 @@ def main() -> None:
             lm, extra = stack.enter_context(loopback()), controls(environment, options.seed)
         else:
             base = {"api_base": options.api_base} if options.api_base else {}
-            lm, extra = dspy.LM(options.model, temperature=1.0, cache=False, **base), {}
+            lm, extra = dspy.LM(options.model, temperature=1.0, **base), {}
         told = environment.policy if options.told or options.tau_bench else ""
         study = run_study(
             environment, lm, trials=options.trials, budget=options.rollouts, seed=options.seed, told=told,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import dspy
+
 from agent_reward.episodes import Environment, Episode, Session
 
 __all__ = ["START", "ServiceAgent", "do_nothing", "transfer_at_once"]
@@ -30,12 +32,21 @@ class ServiceAgent(dspy.Module):
         Rules that the agent is told from the start; by default none, so that it has to learn them.
     max_turns : int
         Calls of tools and turns of speech together, after which the conversation ends.
+    on_failure : callable, optional
+        Called with the error of a conversation that broke off, which optimisers book as a reward of 0.
     """
 
-    def __init__(self, environment: Environment, *, told: str = "", max_turns: int = 30) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        *,
+        told: str = "",
+        max_turns: int = 30,
+        on_failure: Callable[[Exception], object] = bool,
+    ) -> None:
         super().__init__()
         # A function, because optimisers copy programs and the world is to stay one.
-        self._start = lambda task, seed: environment.start(task, seed)
+        self._start, self._on_failure = lambda task, seed: environment.start(task, seed), on_failure
         session = environment.start(environment.tasks["train"][0])
         signature = dspy.Signature("opening -> outcome", f"{START}\n\n{told}".strip())
         self.react = dspy.ReAct(signature, [*session.tools, session.say], max_iters=max_turns)
@@ -44,13 +55,23 @@ class ServiceAgent(dspy.Module):
         self.react.extract = lambda **_: {}  # the conversation is the result: nothing is asked about it afterwards
 
     def forward(self, task: str, seed: int = 0) -> dspy.Prediction:
-        """Serve the customer of `task`; a model's failure comes through as the error that it is."""
+        """Serve the customer of `task`; the seed also keeps samples apart in DSPy's cache.
+
+        Raises
+        ------
+        Exception
+            That of the model, if it does not answer.
+        """
         session = self._start(task, seed)
         react = copy.copy(self.react)  # shares the predictor, so that its turns stand in the program's trace
         tools = map(dspy.Tool, (*session.tools, session.say))
         react.tools = {**{tool.name: tool for tool in tools}, **self.react.tools}
         try:
-            react(opening=session.opening)
+            with dspy.context(lm=dspy.settings.lm.copy(rollout_id=seed)):
+                react(opening=session.opening)
+        except Exception as problem:
+            self._on_failure(problem)
+            raise
         finally:
             episode = session.close()
         return dspy.Prediction(episode=episode, transcript=list(episode.messages))

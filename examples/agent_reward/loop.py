@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 import dspy
+
 from agent_reward.agent import ServiceAgent
 from agent_reward.episodes import Environment, Episode
-
 from metricsmith import AutoMetrics, Scale, Task, make_row
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.rendering import render_output
@@ -68,7 +68,7 @@ def rows(episodes: Sequence[Episode]) -> list[dspy.Example]:
 
 def induced(rated: Sequence[dspy.Example], policy: str, *, lm: dspy.LM, seed: int = 0, **options: Any) -> InducedMetric:
     """Induces a metric of judges alone from rated episodes; the judges are told the policy, the agent is not."""
-    description = f"An agent serves a customer in a conversation and calls tools. It has to obey this policy.\n\n{policy}"
+    description = f"An agent serves a customer in a conversation and calls tools. Its policy:\n\n{policy}"
     task = Task(description, "reward", Scale(0, 1, 1))
     settings = {"bank": "generated", "generators": JUDGES, "lm": lm, "seed": seed, "concurrency": THREADS, **options}
     return AutoMetrics(task, **settings).compile(list(rated))

@@ -2,7 +2,7 @@
 
 The agent works through `agent_reward.scripted` and obeys exactly the rules that its instruction states. The reflector
 adds one rule to an instruction, and only one whose breach stands in the feedback that it was sent. The generator of
-judges names a quality for each rule of the policy in the task's description, and two besides; a judge reads the
+judges names a quality for each rule of the policy in the task's description and two besides; a judge reads the
 transcript and says whether its rule was broken.
 """
 
@@ -13,16 +13,17 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import dspy
+
 from agent_reward.episodes import Call, Episode
 from agent_reward.loop import Verified, WithoutWords
 from agent_reward.policy import CALL, RULES, broken
 from agent_reward.scripted import Do, steps
 from agent_reward.tasks import tasks
 from agent_reward.world import ServiceWorld
-
 from metricsmith.reward import DSPyMetric
 from metricsmith.testing import GivenModel
 
@@ -70,7 +71,7 @@ def read_transcript(text: str) -> Episode:
     turns = [(turn[1], turn[2] if turn[2] is not None else _unindented(turn[3])) for turn in TURN.finditer(text)]
     messages = tuple({"role": role, "content": content} for role, content in turns)
     calls = []
-    for (_, content), (_, answer) in zip(turns, turns[1:], strict=False):
+    for (_, content), (_, answer) in pairwise(turns):
         if content.startswith(CALL):
             call = json.loads(content.removeprefix(CALL))
             calls.append(Call(call["name"], call["arguments"], answer))

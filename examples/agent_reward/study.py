@@ -4,56 +4,63 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import dspy
 import numpy as np
+
 from agent_reward.agent import ServiceAgent, do_nothing, transfer_at_once
 from agent_reward.episodes import Environment, Episode, Session
 from agent_reward.loop import THREADS, Verified, examples, induced, optimised, played, rows
-
-from metricsmith.formats import MISSING, count, interval, jsonable, p_value, statistic
+from metricsmith.formats import count, interval, jsonable, p_value, statistic
 from metricsmith.report.blocks import Block, Code, Figure, Heading, Page, Paragraph, Terms, TextTable
 from metricsmith.report.gap import Gap, gap_verdict, plot_gaps
-from metricsmith.report.render import aligned, markdown_lines, render_page, replace_file
+from metricsmith.report.render import aligned, render_page, replace_file
 from metricsmith.reward import DSPyMetric
 from metricsmith.stats.correlation import batch_kendall_tau_b
 from metricsmith.stats.resampling import correlation_interval, group_mean_interval, holm, paired_permutation_test
 from metricsmith.tuning import RewardMonitor
 
-__all__ = ["ONE_LINERS", "Line", "Measure", "Study", "run_study", "write_study"]
+__all__ = ["BASE", "INDUCED", "ONE_LINERS", "VERIFIED", "Line", "Measure", "Study", "run_study", "write_study"]
 
+BASE, VERIFIED, INDUCED = "base agent", "GEPA, verifiable reward", "GEPA, induced reward"
 FLOORS: Mapping[str, Callable[[Session], Episode]] = {"do nothing": do_nothing, "transfer at once": transfer_at_once}
 ONE_LINERS: Mapping[str, Callable[[Episode], float]] = {
     "characters of the transcript": lambda episode: sum(len(message["content"]) for message in episode.messages),
     "calls of tools": lambda episode: len(episode.calls),
-    "calls of transfer_to_human": lambda episode: sum(call.tool.startswith("transfer") for call in episode.calls),
     "different tools": lambda episode: len({call.tool for call in episode.calls}),
+    "calls of transfer_to_human": lambda episode: sum(call.tool.startswith("transfer") for call in episode.calls),
 }
-BASE, VERIFIED, INDUCED = "base agent", "GEPA, verifiable reward", "GEPA, induced reward"
 RATED = ((1, 0.5), (2, 1.0))  # seed and temperature of the rollouts that the metric is induced from
 GLOSSARY = (
-    ("reward", "Share of the test tasks' episodes that end with the right database and every fact told."),
-    ("interval", "95\u00a0%, of the mean over tasks, all trials of a task together."),
-    ("p", "Paired permutation test against the base agent, whole tasks swapped; Holm over all tests of the table."),
-    ("rollouts", "Episodes that were played to make the agent, those that the metric is induced from included."),
-    ("tau-b", "With the reward, over the base agent's test episodes; interval by leaving one task out."),
+    ("reward", "Share of the episodes that end with the right database and every fact told."),
+    ("interval", "95\u00a0%, of the mean over tasks: the trials of a task stay together."),
+    (
+        "p",
+        "Against the base agent: permutation test that swaps whole tasks. Holm over both arms, controls uncorrected.",
+    ),
+    ("rollouts", "Episodes that made the agent, those included from which the metric is induced."),
+    ("failed", "Rollouts without a reward, as when the model did not answer: GEPA books them as 0."),
+    ("tau-b", "With the reward, over the base agent's test episodes; interval by leaving out one task at a time."),
 )
 
 
 @dataclass(frozen=True)
 class Line:
-    """An agent on the test tasks: mean reward and its interval by task, test against the base agent, and its cost."""
+    """An agent on the test tasks: rewards by task and trial, interval by task, test against the base, origin."""
 
     name: str
-    rewards: tuple[tuple[float, ...], ...]  # by task, then by trial
+    rewards: tuple[tuple[float, ...], ...]
     low: float
     high: float
     p: float
-    holm: float
-    rollouts: int
-    instruction: str
+    holm: float = np.nan
+    rollouts: int = 0
+    failed: int = 0
+    instruction: str = ""
 
     @property
     def mean(self) -> float:
@@ -63,7 +70,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of an episode beside the reward, over the base agent's test episodes; NaN where it is constant."""
+    """A number of an episode beside its reward; NaN where it is constant, or one task alone decides it."""
 
     name: str
     kendall_tau_b: float
@@ -75,7 +82,6 @@ class Measure:
 class Study:
     """A finished study; `gaps` follow the induced reward and the verifiable one over the programs that GEPA found."""
 
-    trials: int
     lines: tuple[Line, ...]
     measures: tuple[Measure, ...]
     gaps: tuple[Gap, ...]
@@ -91,21 +97,22 @@ def run_study(
     told: str = "",
     controls: Mapping[str, tuple[Environment, DSPyMetric]] | None = None,
 ) -> Study:
-    """Run base agent, both arms and the controls.
+    """Run floors, base agent, both arms and the controls on the test tasks.
 
     Parameters
     ----------
     environment : Environment
     lm : dspy.LM
-        Agent, reflector and judge; without a cache, or a second trial is the first one again.
+        Agent, reflector and judge. With a cache, a study that was cut off goes on where it stopped.
     trials : int
         Conversations about each test task, in seeds of their own.
     budget : int
         Rollouts of an arm as for `optimised`; those that the metric is induced from are taken off it.
     seed : int
+        Of induction and GEPA.
     told : str
-        What the agent is told of the policy from the start.
-    controls : mapping of str to (Environment, DSPyMetric)
+        Rules that the agent is told from the start.
+    controls : mapping of str to (Environment, DSPyMetric), optional
         Worlds and rewards that are to teach nothing, by name. Their agents are tested in `environment`.
 
     Raises
@@ -113,9 +120,13 @@ def run_study(
     Exception
         Where the model fails in an episode that is rated or tested.
     """
-    agent, test = ServiceAgent(environment, told=told), environment.tasks["test"]
-    seeds = range(trials)
+    test, seeds = environment.tasks["test"], range(trials)
+    episodes: dict[str, list[Episode]] = {}
     with dspy.context(lm=lm):
+        for name, floor in FLOORS.items():
+            episodes[name] = [floor(environment.start(task, trial)) for task in test for trial in seeds]
+        agent = ServiceAgent(environment, told=told)
+        base = episodes[BASE] = played(agent, test, seeds)
         rated = []
         for sample, temperature in RATED:
             with dspy.context(lm=lm.copy(temperature=temperature)):
@@ -123,70 +134,43 @@ def run_study(
         metric = induced(rows(rated), environment.policy, lm=lm, seed=seed)
         reward = metric.as_reward(output="transcript", lm=lm)
         arms = {VERIFIED: (environment, Verified()), INDUCED: (environment, reward), **(controls or {})}
-        used = {name: len(rated) if name == INDUCED else 0 for name in arms}
-        tuned = {
-            name: optimised(ServiceAgent(world, told=told), arm, world, lm=lm, budget=budget - used[name], seed=seed)
-            for name, (world, arm) in arms.items()
-        }
-        base = played(agent, test, seeds)
-        episodes = {
-            **{
-                name: [floor(environment.start(task, trial)) for task in test for trial in seeds]
-                for name, floor in FLOORS.items()
-            },
-            BASE: base,
-            **{name: played(_taught(agent, program), test, seeds) for name, program in tuned.items()},
-        }
+        made = {}
+        for name, (world, arm) in arms.items():
+            failed: list[Exception] = []
+            used = len(rated) if name == INDUCED else 0
+            program = ServiceAgent(world, told=told, on_failure=failed.append)
+            tuned = optimised(program, arm, world, lm=lm, budget=budget - used, seed=seed)
+            agent.react.react.signature = tuned.react.react.signature  # the control's words, in the world as it is
+            episodes[name] = played(agent, test, seeds)
+            made[name] = {
+                "rollouts": used + tuned.detailed_results.total_metric_calls,
+                "failed": len(failed) + (len(reward.failures) if name == INDUCED else 0),
+                "instruction": tuned.react.react.signature.instructions,
+            }
+            if name == INDUCED:
+                monitor = RewardMonitor(reward, examples(world, "test"), reference=Verified(), num_threads=THREADS)
+                monitor.follow(tuned)
         scored = [judgement.score for judgement in metric.judge_batch(rows(base))]
-        monitor = RewardMonitor(reward, examples(environment, "test"), reference=Verified(), num_threads=THREADS)
-        monitor.follow(tuned[INDUCED])
     numbers = {"induced metric": [np.nan if score is None else score for score in scored]}
     numbers |= {name: [float(of(episode)) for episode in base] for name, of in ONE_LINERS.items()}
-    spent = {name: tuned[name].detailed_results.total_metric_calls + used[name] for name in tuned}
-    instructions = {name: one.react.react.signature.instructions for name, one in {BASE: agent, **tuned}.items()}
+    lines = [_line(name, played, base, **made.get(name, {})) for name, played in episodes.items()]
+    both = [line for line in lines if line.name in (VERIFIED, INDUCED)]
+    adjusted = dict(zip((line.name for line in both), holm([line.p for line in both]), strict=True))
     return Study(
-        trials,
-        _lines(episodes, instructions, spent),
+        tuple(replace(line, holm=float(adjusted.get(line.name, np.nan))) for line in lines),
         tuple(_measure(name, values, base) for name, values in numbers.items()),
         tuple(monitor.gaps()),
     )
 
 
-def _taught(agent: ServiceAgent, program: ServiceAgent) -> ServiceAgent:
-    """The agent with the program's instruction, in a world of its own."""
-    taught = agent.deepcopy()
-    taught.react.react.signature = program.react.react.signature
-    return taught
-
-
-def _lines(
-    episodes: Mapping[str, Sequence[Episode]], instructions: Mapping[str, str], spent: Mapping[str, int]
-) -> tuple[Line, ...]:
-    base = episodes[BASE]
+def _line(name: str, episodes: Sequence[Episode], base: Sequence[Episode], **made: Any) -> Line:
     tasks = [episode.task for episode in base]
-    rewards = {name: np.array([episode.reward for episode in played]) for name, played in episodes.items()}
-    p = {
-        name: paired_permutation_test(
-            _mean, rewards[name], rewards[BASE], groups=tasks, batched=True, standardize=False
-        ).p_value
-        for name in spent
-    }
-    adjusted = dict(zip(p, holm(list(p.values())), strict=True))
-    lines = []
-    for name, values in rewards.items():
-        ends = group_mean_interval(values, tasks, bounds=(0.0, 1.0))
-        by_task = values.reshape(len(dict.fromkeys(tasks)), -1)
-        lines.append(
-            Line(
-                name, tuple(map(tuple, by_task.tolist())), ends.low, ends.high, p.get(name, np.nan),
-                float(adjusted.get(name, np.nan)), spent.get(name, 0), instructions.get(name, ""),
-            )  # fmt: skip
-        )
-    return tuple(lines)
-
-
-def _mean(values: np.ndarray) -> np.ndarray:
-    return np.nanmean(values, axis=-1)
+    rewards, others = (np.array([episode.reward for episode in side]) for side in (episodes, base))
+    ends = group_mean_interval(rewards, tasks, bounds=(0.0, 1.0))
+    mean = partial(np.nanmean, axis=-1)
+    test = paired_permutation_test(mean, rewards, others, groups=tasks, batched=True, standardize=False)
+    by_task = rewards.reshape(len(set(tasks)), -1).tolist()
+    return Line(name, tuple(map(tuple, by_task)), ends.low, ends.high, test.p_value if made else np.nan, **made)
 
 
 def _measure(name: str, numbers: Sequence[float], episodes: Sequence[Episode]) -> Measure:
@@ -196,39 +180,32 @@ def _measure(name: str, numbers: Sequence[float], episodes: Sequence[Episode]) -
 
 
 def write_study(study: Study, folder: Path) -> str:
-    """Write agent.html, agent.md and agent.json into a folder; returns the tables as lines for the terminal."""
-    agents, measures, steps = _tables(study)
-    tasks = len(study.lines[0].rewards)
-    title, head = "An agent, its rewards and its floors", Paragraph(
-        f"{count(tasks, 'test task')}, {count(study.trials, 'trial')} each. {gap_verdict(study.gaps)}"
-    )  # fmt: skip
-    blocks: list[Block] = [agents, Heading("The metric beside one-liners"), measures, Heading("Reward against truth")]
-    rest: list[Block] = [steps, Terms.glossary(GLOSSARY), Heading("Instructions")]
-    for line in study.lines:
-        if line.instruction:
-            rest += [Paragraph(line.name), Code(line.instruction)]
-    figure = Figure(plot_gaps(study.gaps), "Change of the induced and of the verifiable reward on the test tasks.")
-    folder.mkdir(parents=True, exist_ok=True)
-    replace_file(
-        folder / "agent.html", render_page(Page(title, [Heading(title, level=1), head], [*blocks, figure, *rest]))
-    )
-    replace_file(folder / "agent.md", "\n".join(markdown_lines([Heading(title, level=1), head, *blocks, *rest])))
-    replace_file(folder / "agent.json", json.dumps(jsonable(asdict(study)), indent=2, ensure_ascii=False) + "\n")
-    return "\n".join(line for table in (agents, measures, steps) for line in (*aligned(table), ""))
-
-
-def _tables(study: Study) -> tuple[TextTable, TextTable, TextTable]:
+    """Write agent.html and agent.json into a folder; returns the tables as lines for the terminal."""
     agents = [
         (
             line.name, statistic(line.mean), interval(line.low, line.high), p_value(line.p), p_value(line.holm),
-            count(line.rollouts) if line.rollouts else MISSING,
+            count(line.rollouts) if line.rollouts else "", count(line.failed) if line.rollouts else "",
         )
         for line in study.lines
     ]  # fmt: skip
     measures = [(one.name, statistic(one.kendall_tau_b), interval(one.low, one.high)) for one in study.measures]
     steps = [(count(gap.at), statistic(gap.reward), statistic(gap.reference)) for gap in study.gaps]
-    return (
-        TextTable(("agent", "reward", "interval", "p", "Holm", "rollouts"), agents, label="Agents"),
-        TextTable(("measure", "tau-b", "interval"), measures, label="Measures"),
+    tables = (
+        TextTable(("agent", "reward", "interval", "p", "Holm", "rollouts", "failed"), agents, label="Agents"),
+        TextTable(("number of an episode", "tau-b", "interval"), measures, label="Numbers of an episode"),
         TextTable(("rollouts", "induced reward", "verifiable reward"), steps, label="Steps"),
     )
+    tasks, trials = np.shape(study.lines[0].rewards)
+    title, figure = "An agent, its rewards and its floors", Figure(plot_gaps(study.gaps), "On the test tasks.")
+    size = Paragraph(f"{count(tasks, 'test task')}, {count(trials, 'trial')} of each.")
+    told: list[Block] = [
+        block for line in study.lines if line.instruction for block in (Heading(line.name), Code(line.instruction))
+    ]
+    blocks = [
+        tables[0], Heading("The metric beside one-liners"), tables[1], Heading("Induced reward and truth"), figure,
+        Paragraph(gap_verdict(study.gaps)), tables[2], Terms.glossary(GLOSSARY), *told,
+    ]  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / "agent.html", render_page(Page(title, [Heading(title, level=1), size], blocks)))
+    replace_file(folder / "agent.json", json.dumps(jsonable(asdict(study)), indent=2, ensure_ascii=False) + "\n")
+    return "\n".join(line for table in tables for line in (*aligned(table), ""))
