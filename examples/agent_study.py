@@ -3,7 +3,7 @@
     python examples/agent_study.py --offline
     python examples/agent_study.py --model openai/gpt-4.1-mini --out study
     python examples/agent_study.py --model openai/local --api-base http://127.0.0.1:8000/v1 --trials 5
-    python examples/agent_study.py --model openai/gpt-4.1 --tau-bench ~/tau-bench --tau-python ~/tau-bench/venv/bin/python
+    python examples/agent_study.py --model openai/gpt-4.1 --tau-bench tau-bench --tau-python tau-bench/venv/bin/python
 
 Offline a server on the loopback interface plays agent, reflector and judge, and the study runs in minutes without a
 key; two controls then show that nothing is learned from rewards of other tasks or without feedback.

@@ -13,6 +13,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +22,7 @@ import dspy
 from agent_reward.episodes import Call, Episode
 from agent_reward.loop import Verified, WithoutWords
 from agent_reward.policy import CALL, RULES, broken
-from agent_reward.scripted import Do, steps
+from agent_reward.scripted import Do, Step, steps
 from agent_reward.tasks import tasks
 from agent_reward.world import ServiceWorld
 from metricsmith.reward import DSPyMetric
@@ -46,7 +47,10 @@ def controls(world: ServiceWorld, seed: int = 0) -> Mapping[str, tuple[ServiceWo
     train = list(world.tasks["train"])
     order = random.Random(seed).sample(train, len(train))
     shuffled = ServiceWorld(dict(zip(order, [*order[1:], order[0]], strict=True)))  # one circle: no task is itself
-    return {"rewards of other tasks": (shuffled, Verified()), "empty feedback": (world, WithoutWords())}
+    return {
+        "control: rewards of other tasks": (shuffled, Verified()),
+        "control: empty feedback": (world, WithoutWords()),
+    }
 
 
 def answered(prompt: str) -> Mapping[str, Any] | str:
@@ -84,13 +88,18 @@ def _turn(prompt: str) -> Mapping[str, Any]:
     obeyed = [rule for rule, sentence in RULES.items() if sentence in _unindented(instruction)]
     opening = _field(prompt, "opening")
     task = next(task for task in tasks().values() if opening.endswith(task.opening))
-    script = steps(task, obeyed)
+    script = _script(task.id, tuple(obeyed))
     place = len(re.findall(r"^\[\[ ## observation_\d+ ## \]\]$", prompt, re.MULTILINE))
     if place == len(script):
         return {"next_thought": "Nothing is left to do.", "next_tool_name": "finish", "next_tool_args": {}}
     step = script[place]
     name, arguments = (step.tool, step.arguments) if isinstance(step, Do) else ("say", {"text": step.text})
     return {"next_thought": "This comes next.", "next_tool_name": name, "next_tool_args": dict(arguments)}
+
+
+@cache
+def _script(task: str, obeyed: tuple[str, ...]) -> tuple[Step, ...]:
+    return steps(tasks()[task], obeyed)
 
 
 def _reflected(prompt: str) -> str:

@@ -16,7 +16,7 @@ from agent_reward.agent import ServiceAgent, do_nothing, transfer_at_once
 from agent_reward.episodes import Environment, Episode, Session
 from agent_reward.loop import THREADS, Verified, examples, induced, optimised, played, rows
 from metricsmith.formats import count, interval, jsonable, p_value, statistic
-from metricsmith.report.blocks import Block, Code, Figure, Heading, Page, Paragraph, Terms, TextTable
+from metricsmith.report.blocks import Block, Figure, Heading, Items, Page, Paragraph, Terms, TextTable
 from metricsmith.report.gap import Gap, gap_verdict, plot_gaps
 from metricsmith.report.render import aligned, render_page, replace_file
 from metricsmith.reward import DSPyMetric
@@ -40,11 +40,15 @@ GLOSSARY = (
     ("interval", "95\u00a0%, of the mean over tasks: the trials of a task stay together."),
     (
         "p",
-        "Against the base agent: permutation test that swaps whole tasks. Holm over both arms, controls uncorrected.",
+        "Against the base agent: a permutation test that swaps whole tasks. Holm over the arms, controls as they are.",
     ),
     ("rollouts", "Episodes that made the agent, those included from which the metric is induced."),
     ("failed", "Rollouts without a reward, as when the model did not answer: GEPA books them as 0."),
     ("tau-b", "With the reward, over the base agent's test episodes; interval by leaving out one task at a time."),
+)
+CAPTION = (
+    "Changes since the base agent on the test tasks, over the rollouts of GEPA. Reward: the induced one, which it "
+    "optimises. Reference: the verifiable one, with its interval."
 )
 
 
@@ -127,6 +131,7 @@ def run_study(
             episodes[name] = [floor(environment.start(task, trial)) for task in test for trial in seeds]
         agent = ServiceAgent(environment, told=told)
         base = episodes[BASE] = played(agent, test, seeds)
+        made = {BASE: {"instruction": agent.react.react.signature.instructions}}
         rated = []
         for sample, temperature in RATED:
             with dspy.context(lm=lm.copy(temperature=temperature)):
@@ -134,7 +139,6 @@ def run_study(
         metric = induced(rows(rated), environment.policy, lm=lm, seed=seed)
         reward = metric.as_reward(output="transcript", lm=lm)
         arms = {VERIFIED: (environment, Verified()), INDUCED: (environment, reward), **(controls or {})}
-        made = {}
         for name, (world, arm) in arms.items():
             failed: list[Exception] = []
             used = len(rated) if name == INDUCED else 0
@@ -170,7 +174,9 @@ def _line(name: str, episodes: Sequence[Episode], base: Sequence[Episode], **mad
     mean = partial(np.nanmean, axis=-1)
     test = paired_permutation_test(mean, rewards, others, groups=tasks, batched=True, standardize=False)
     by_task = rewards.reshape(len(set(tasks)), -1).tolist()
-    return Line(name, tuple(map(tuple, by_task)), ends.low, ends.high, test.p_value if made else np.nan, **made)
+    return Line(
+        name, tuple(map(tuple, by_task)), ends.low, ends.high, test.p_value if "rollouts" in made else np.nan, **made
+    )
 
 
 def _measure(name: str, numbers: Sequence[float], episodes: Sequence[Episode]) -> Measure:
@@ -196,14 +202,17 @@ def write_study(study: Study, folder: Path) -> str:
         TextTable(("rollouts", "induced reward", "verifiable reward"), steps, label="Steps"),
     )
     tasks, trials = np.shape(study.lines[0].rewards)
-    title, figure = "An agent, its rewards and its floors", Figure(plot_gaps(study.gaps), "On the test tasks.")
+    title, figure = "An agent, its rewards and its floors", Figure(plot_gaps(study.gaps), CAPTION)
     size = Paragraph(f"{count(tasks, 'test task')}, {count(trials, 'trial')} of each.")
-    told: list[Block] = [
-        block for line in study.lines if line.instruction for block in (Heading(line.name), Code(line.instruction))
-    ]
+    known = next(line.instruction for line in study.lines if line.name == BASE).splitlines()
+    written: list[Block] = []
+    for line in study.lines:
+        if line.rollouts:
+            new = [text for text in line.instruction.splitlines() if text not in known]
+            written += [Heading(f"New in the instruction: {line.name}"), Items(new or ["nothing"])]
     blocks = [
         tables[0], Heading("The metric beside one-liners"), tables[1], Heading("Induced reward and truth"), figure,
-        Paragraph(gap_verdict(study.gaps)), tables[2], Terms.glossary(GLOSSARY), *told,
+        Paragraph(gap_verdict(study.gaps)), tables[2], *written, Terms.glossary(GLOSSARY),
     ]  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     replace_file(folder / "agent.html", render_page(Page(title, [Heading(title, level=1), size], blocks)))
