@@ -12,6 +12,7 @@ key; two controls then show that nothing is learned from rewards of other tasks 
 from __future__ import annotations
 
 import argparse
+import logging
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.tau_bench and (options.offline or not options.tau_python):
         parser.error("--tau-bench needs --tau-python and a --model that plays the customer")
+    logging.getLogger("dspy").setLevel(logging.WARNING)  # GEPA writes every prompt into its log
     with ExitStack() as stack:
         if options.tau_bench:
             from agent_reward.taubench import TauBench

@@ -19,7 +19,7 @@ from metricsmith.threads import in_threads
 __all__ = ["THREADS", "Verified", "WithoutWords", "examples", "induced", "optimised", "played", "rows"]
 
 THREADS = 8
-JUDGES: Mapping[str, int] = {"criterion": 8, "rubric": 0}  # fewer than the paper's 15: each is asked about each episode
+JUDGES: Mapping[str, int] = {"criterion": 8}  # fewer than the paper's 15: each is asked about each episode
 FAULTLESS = "Nothing was wrong with this conversation."
 
 
@@ -66,12 +66,12 @@ def rows(episodes: Sequence[Episode]) -> list[dspy.Example]:
     ]
 
 
-def induced(rated: Sequence[dspy.Example], policy: str, *, lm: dspy.LM, seed: int = 0, **options: Any) -> InducedMetric:
+def induced(rated: Sequence[dspy.Example], policy: str, *, lm: dspy.LM, seed: int = 0) -> InducedMetric:
     """Induces a metric of judges alone from rated episodes; the judges are told the policy, the agent is not."""
     description = f"An agent serves a customer in a conversation and calls tools. Its policy:\n\n{policy}"
     task = Task(description, "reward", Scale(0, 1, 1))
-    settings = {"bank": "generated", "generators": JUDGES, "lm": lm, "seed": seed, "concurrency": THREADS, **options}
-    return AutoMetrics(task, **settings).compile(list(rated))
+    optimizer = AutoMetrics(task, bank="generated", generators=JUDGES, lm=lm, seed=seed, concurrency=THREADS)
+    return optimizer.compile(list(rated))
 
 
 def optimised(

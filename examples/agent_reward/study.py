@@ -15,6 +15,7 @@ import numpy as np
 from agent_reward.agent import ServiceAgent, do_nothing, transfer_at_once
 from agent_reward.episodes import Environment, Episode, Session
 from agent_reward.loop import THREADS, Verified, examples, induced, optimised, played, rows
+from metricsmith.errors import OptionError
 from metricsmith.formats import count, interval, jsonable, p_value, statistic
 from metricsmith.report.blocks import Block, Figure, Heading, Items, Page, Paragraph, Terms, TextTable
 from metricsmith.report.gap import Gap, gap_verdict, plot_gaps
@@ -121,9 +122,17 @@ def run_study(
 
     Raises
     ------
+    OptionError
+        If there is no trial, or so small a budget that no instruction could be tried.
     Exception
         Where the model fails in an episode that is rated or tested.
     """
+    train = len(environment.tasks["train"])
+    if trials < 1 or budget <= (len(RATED) + 1) * train:
+        raise OptionError(
+            f"trials={trials}, budget={budget}: at least one trial is needed, and more than {(len(RATED) + 1) * train} "
+            f"rollouts, {len(RATED) * train} of which are rated for the induced metric"
+        )
     test, seeds = environment.tasks["test"], range(trials)
     episodes: dict[str, list[Episode]] = {}
     with dspy.context(lm=lm):
