@@ -10,10 +10,10 @@ __all__ = ["GOODBYE", "TOPICS", "Customer"]
 TOPICS: Mapping[str, str] = {
     "fee": r"\bfees?\b|\bcharges?\b|\bsurcharge\b|\bextra cost\b",
     "refused": r"^(?=.*\b(?:mov|chang|rebook)).*\b(?:can ?not|can't|not possible|not allowed|unable|may not)\b",
-    "name": r"\b(?:your|full) name\b|\bwho (?:am i|are you)\b",
-    "born": r"\bbirth(?:day|date)?\b|\bborn\b",
+    "name": r"\b(?:your|full|holder's) name\b|\bwho (?:am i|are you)\b",
+    "born": r"\bbirth(?:day|date)?\b|\bborn\b|\bdob\b",
     "booking": r"\bbooking(?:'s)? (?:number|code|reference|id)s?\b|\bwhich bookings?\b|\breference\b",
-    "crossing": r"\b(?:which|what|new) (?:new )?(?:day|date(?! of birth)|time|crossing|ferry|connection)\b|\bwhen\b",
+    "crossing": r"\b(?:which|what|new) (?:day|date(?! of b)|time|crossing|ferry|sailing|connection)\b|\bwhen\b",
     "passengers": r"\bhow many\b|\bpassengers?\b|\bpeople\b",
     "fare": r"\bsaver or flex\b|\bflex or saver\b|\b(?:which|what) fare\b",
     "refund": r"\bmoney or\b|\bvoucher\b|\brefund\b",

@@ -44,8 +44,9 @@ CALL = "Action:\n"
 
 
 def is_told(fact: str, text: str) -> bool:
-    """Whole tokens only: ``14`` is told by "14 euros." and neither by "140" nor by "14:30" nor by "2.14"."""
-    return re.search(rf"(?<!\w)(?<!\d[.,:-]){re.escape(fact)}(?!\w)(?![.,:-]\d)", text, re.IGNORECASE) is not None
+    """Whole tokens only: ``14`` is told by "14 euros." or "€14.00", and neither by "140" nor by "14:30" nor "2.14"."""
+    token = rf"(?<!\w)(?<!\d[.,:-]){re.escape(fact)}(?:\.00)?(?!\w)(?![.,:-]\d)"
+    return re.search(token, text, re.IGNORECASE) is not None
 
 
 def broken(episode: Episode) -> tuple[str, ...]:

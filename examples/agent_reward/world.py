@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, get_type_hints
 
@@ -37,7 +37,9 @@ class ServiceWorld:
     policy = POLICY
 
     def __init__(self, judged_as: Mapping[str, str] | None = None) -> None:
-        self.tasks = {side: tuple(task for task in tasks() if task.startswith(side)) for side in SIDES}
+        self.tasks: Mapping[str, Sequence[str]] = {
+            side: tuple(task for task in tasks() if task.startswith(side)) for side in SIDES
+        }
         self.judged_as = dict(judged_as or {})
         for task in {*self.judged_as, *self.judged_as.values()}:
             _task(task)
@@ -67,7 +69,7 @@ class ServiceSession:
         self._messages: list[Mapping[str, Any]] = [{"role": "user", "content": self.opening}]
         self._calls: list[Call] = []
         self._turns = 0
-        self.tools = tuple(self._bound(tool) for tool in TOOLS)
+        self.tools: Sequence[Callable[..., str]] = tuple(self._bound(tool) for tool in TOOLS)
 
     def _bound(self, tool: Callable[..., str]) -> Callable[..., str]:
         """A tool on this session's database: wrong arguments are an answer, as is a conversation that is over."""

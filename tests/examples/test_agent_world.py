@@ -172,6 +172,27 @@ def test_a_customer_answers_several_questions_at_once_and_admits_not_to_know():
     assert customer.answer("Which fare did you book?") == ("That I do not know.", False)
 
 
+@pytest.mark.parametrize(
+    ("text", "topics"),
+    [
+        ("Could you please provide your booking reference and your date of birth?", {"booking", "born"}),
+        ("May I have the holder's name and DOB?", {"name", "born"}),
+        ("What is the date of birth?", {"born"}),
+        ("What new date and time would suit you?", {"crossing"}),
+        ("Let me know which sailing you prefer.", {"crossing"}),
+        ("Moving it incurs a charge of €15. Shall I go ahead?", {"fee"}),
+        ("I'm unable to change this booking a second time.", {"refused"}),
+        ("I cannot find that booking.", set()),
+        ("I will move it free of charges.", set()),
+        ("Your new date is noted, and the voucher is on its way.", set()),
+    ],
+)
+def test_a_question_is_understood_in_other_words(text, topics):
+    answer, over = Customer({topic: f"<{topic}>" for topic in TOPICS}).answer(text)
+    assert set(re.findall("<(.*?)>", answer)) == topics
+    assert not over
+
+
 def test_nothing_happens_once_the_conversation_is_over():
     session = WORLD.start("train-13")
     session.tools[-1](reason="a test")
@@ -197,6 +218,7 @@ def test_a_customer_hangs_up_at_last():
         ("14", "It costs 14.", True),
         ("14", "14 euros", True),
         ("14", "(14)", True),
+        ("14", "That is €14.00.", True),
         ("14", "It costs 140.", False),
         ("14", "It costs 214.", False),
         ("14", "It leaves at 14:30.", False),
