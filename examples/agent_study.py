@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import argparse
 import logging
-from contextlib import ExitStack, closing
+import sys
+from contextlib import ExitStack, closing, redirect_stdout
 from pathlib import Path
 
 import dspy
@@ -53,6 +54,7 @@ def main() -> None:
             base = {"api_base": options.api_base} if options.api_base else {}
             lm, extra = dspy.LM(options.model, temperature=1.0, **base), {}
         told = environment.policy if options.told or options.tau_bench else ""
+        stack.enter_context(redirect_stdout(sys.stderr))  # where DSPy's progress bars belong
         study = run_study(
             environment, lm, trials=options.trials, budget=options.rollouts, seed=options.seed, told=told,
             controls=extra,

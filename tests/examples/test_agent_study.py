@@ -191,7 +191,8 @@ def test_the_whole_loop_offline(monkeypatch, capsys, tmp_path):
     """The base earns .4, the ceiling of 1 is reached in 150 rollouts, controls are no better than the base."""
     monkeypatch.setattr(sys, "argv", ["agent_study.py", "--offline", "--out", str(tmp_path)])
     runpy.run_path(str(EXAMPLES / "agent_study.py"), run_name="__main__")
-    table = capsys.readouterr().out.partition("\nreport:")[0]
+    table, _, report = capsys.readouterr().out.partition("\nreport: ")
+    assert report.endswith("agent.html\n")
     assert f"--offline\n{table}" in (EXAMPLES.parent / "docs" / "experiments.md").read_text("utf-8")
     lines = {line["name"]: line for line in json.loads((tmp_path / "agent.json").read_text())["lines"]}
     mean = {name: float(np.mean(line["rewards"])) for name, line in lines.items()}
