@@ -14,7 +14,7 @@ from metricsmith.datasets import plain_notices
 from metricsmith.testing import GivenModel
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-OFFLINE = sorted(set(EXAMPLES.glob("*.py")) - {EXAMPLES / "gepa_reward.py"})
+OFFLINE = sorted(set(EXAMPLES.glob("*.py")) - {EXAMPLES / "gepa_reward.py", EXAMPLES / "agent_study.py"})
 
 
 @pytest.mark.parametrize("path", OFFLINE, ids=lambda path: path.name)

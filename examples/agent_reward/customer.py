@@ -1,0 +1,58 @@
+"""A customer who answers from a script: what is asked and known, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+__all__ = ["GOODBYE", "TOPICS", "Customer"]
+
+TOPICS: Mapping[str, str] = {
+    "fee": r"\bfees?\b|\bcharges?\b|\bsurcharge\b|\bextra cost\b",
+    "refused": r"^(?=.*\b(?:mov|chang|rebook)).*\b(?:can ?not|can't|not possible|not allowed|unable|may not)\b",
+    "name": r"\b(?:your|full|holder's) name\b|\bwho (?:am i|are you)\b",
+    "born": r"\bbirth(?:day|date)?\b|\bborn\b|\bdob\b",
+    "booking": r"\bbooking(?:'s)? (?:number|code|reference|id)s?\b|\bwhich bookings?\b|\breference\b",
+    "crossing": r"\b(?:which|what|new) (?:day|date(?! of b)|time|crossing|ferry|sailing|connection)\b|\bwhen\b",
+    "passengers": r"\bhow many\b|\bpassengers?\b|\bpeople\b",
+    "fare": r"\bsaver or flex\b|\bflex or saver\b|\b(?:which|what) fare\b",
+    "refund": r"\bmoney or\b|\bvoucher\b|\brefund\b",
+}
+"""The words by which an agent asks for a topic, in the order of the answers."""
+
+GOODBYE = "No, thank you, that is all. Goodbye."
+MORE = r"\b(?:anything|something) (?:else|more)\b|\bfurther help\b"
+ASKS = r"\?|\bplease\b|\b(?:tell|give|send) me\b|\bprovide\b|\blet me know\b|\bi (?:will )?need\b"
+
+
+class Customer:
+    """The other side of a conversation; it has no state, so equal questions get equal answers.
+
+    Parameters
+    ----------
+    says : dict of str
+        Answers by topic of `TOPICS`.
+    """
+
+    def __init__(self, says: Mapping[str, str]) -> None:
+        self.says = says
+
+    def answer(self, text: str) -> tuple[str, bool]:
+        """Return the answer to a turn of the agent, and whether it ends the conversation.
+
+        A refusal is answered wherever it stands and a fee where anything is asked; every other topic only in a
+        sentence that asks for it. The customer takes leave when asked for more wishes and for nothing else.
+        """
+        sentences = re.split(r"(?<=[.!?])\s+", text.replace("’", "'"))
+        asking = [one for one in sentences if _has(ASKS, [one])]
+        heard = {"fee": sentences if asking else [], "refused": sentences}
+        topics = [topic for topic, cue in TOPICS.items() if _has(cue, heard.get(topic, asking))]
+        if known := [self.says[topic] for topic in topics if topic in self.says]:
+            return " ".join(known), False
+        if _has(MORE, asking):
+            return GOODBYE, True
+        return ("That I do not know." if set(topics) - set(heard) else "All right."), False
+
+
+def _has(cue: str, sentences: list[str]) -> bool:
+    return any(re.search(cue, one, re.IGNORECASE) for one in sentences)

@@ -1,0 +1,125 @@
+"""A model for the study without a key: agent, reflector and judge, each of which knows only what its prompt says.
+
+The agent works through `agent_reward.scripted` and obeys exactly the rules that its instruction states. The reflector
+adds one rule to an instruction, and only one whose breach stands in the feedback that it was sent. The generator of
+judges names a quality for each rule of the policy in the task's description and two besides; a judge reads the
+transcript and says whether its rule was broken.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import dspy
+
+from agent_reward.episodes import Call, Episode
+from agent_reward.loop import Verified, WithoutWords
+from agent_reward.policy import CALL, RULES, broken
+from agent_reward.scripted import Do, Step, steps
+from agent_reward.tasks import tasks
+from agent_reward.world import ServiceWorld
+from metricsmith.reward import DSPyMetric
+from metricsmith.testing import GivenModel
+
+__all__ = ["answered", "controls", "loopback", "read_transcript"]
+
+BESIDES = {"Friendly tone": "The agent is friendly.", "Short turns": "The agent says what it has to say in few words."}
+FIELD = r"\[\[ ## {} ## \]\]\n(.*?)(?=\n\n\[\[ ## |\n*\Z)"
+TURN = re.compile(r"^(user|assistant|tool):(?: (.*)|((?:\n  .*|\n)*))", re.MULTILINE)
+
+
+@contextmanager
+def loopback(delay: float = 0.0) -> Iterator[dspy.LM]:
+    """A server on the loopback interface for the length of a ``with`` block, as the model that it plays."""
+    with GivenModel(answered, delay=delay) as model:
+        yield model.lm(temperature=1.0, num_retries=0)
+
+
+def controls(world: ServiceWorld, seed: int = 0) -> Mapping[str, tuple[ServiceWorld, DSPyMetric]]:
+    """Worlds and rewards from which nothing can be learned: every task judged as another one, and empty feedback."""
+    train = list(world.tasks["train"])
+    order = random.Random(seed).sample(train, len(train))
+    shuffled = ServiceWorld(dict(zip(order, [*order[1:], order[0]], strict=True)))  # one circle: no task is itself
+    return {
+        "control: rewards of other tasks": (shuffled, Verified()),
+        "control: empty feedback": (world, WithoutWords()),
+    }
+
+
+def answered(prompt: str) -> Mapping[str, Any] | str:
+    """The answer to a prompt, by the fields that it asks for."""
+    asked = prompt.rpartition("Respond with")[2]
+    if "next_tool_name" in asked:
+        return _turn(prompt)
+    if "new_instruction" in asked:
+        return json.dumps({"new_instruction": _reflected(prompt)})
+    if "axes" in asked:
+        named = {rule.capitalize(): sentence for rule, sentence in RULES.items() if sentence in _field(prompt, "task")}
+        return {"axes": [{"name": name, "meaning": meaning} for name, meaning in (named | BESIDES).items()]}
+    criterion = _field(prompt, "criterion")
+    rule = next((rule for rule, sentence in RULES.items() if sentence in criterion), "")
+    breach = rule in broken(read_transcript(_field(prompt, "output")))
+    reasoning = f"The agent broke this rule. {rule}: {RULES[rule]}" if breach else "Nothing speaks against it."
+    return {"reasoning": reasoning, "score": 1 if breach else 5}
+
+
+def read_transcript(text: str) -> Episode:
+    """The episode that a rendered transcript shows, without what no transcript says: task, reward and state."""
+    turns = [(turn[1], turn[2] if turn[2] is not None else _unindented(turn[3])) for turn in TURN.finditer(text)]
+    messages = tuple({"role": role, "content": content} for role, content in turns)
+    calls = []
+    for (_, content), (_, answer) in pairwise(turns):
+        if content.startswith(CALL):
+            call = json.loads(content.removeprefix(CALL))
+            calls.append(Call(call["name"], call["arguments"], answer))
+    return Episode("", messages, tuple(calls), float("nan"), "")
+
+
+def _turn(prompt: str) -> Mapping[str, Any]:
+    """The agent's next turn: the place in the script is the number of observations so far."""
+    instruction = prompt.partition("your objective is:")[2].partition("[[ ## opening ## ]]")[0]
+    obeyed = [rule for rule, sentence in RULES.items() if sentence in _unindented(instruction)]
+    opening = _field(prompt, "opening")
+    task = next(task for task in tasks().values() if opening.endswith(task.opening))
+    script = _script(task.id, tuple(obeyed))
+    place = len(re.findall(r"^\[\[ ## observation_\d+ ## \]\]$", prompt, re.MULTILINE))
+    if place == len(script):
+        return {"next_thought": "Nothing is left to do.", "next_tool_name": "finish", "next_tool_args": {}}
+    step = script[place]
+    name, arguments = (step.tool, step.arguments) if isinstance(step, Do) else ("say", {"text": step.text})
+    return {"next_thought": "This comes next.", "next_tool_name": name, "next_tool_args": dict(arguments)}
+
+
+@cache
+def _script(task: str, obeyed: tuple[str, ...]) -> tuple[Step, ...]:
+    return steps(tasks()[task], obeyed)
+
+
+def _reflected(prompt: str) -> str:
+    """The instruction with the rule whose breach the feedback names in most examples, the first of equals."""
+    instruction = _field(prompt, "current_instruction")
+    shown, _ = json.JSONDecoder().raw_decode(_field(prompt, "examples_with_feedback"))
+    feedback = [str(example["Feedback"]) for example in shown]
+    times = {
+        rule: sum(f"{rule}: {sentence}" in text for text in feedback)
+        for rule, sentence in RULES.items()
+        if sentence not in instruction
+    }
+    most = max(times, key=lambda rule: times[rule], default="")
+    return f"{instruction}\n{RULES[most]}" if times.get(most) else instruction
+
+
+def _field(prompt: str, name: str) -> str:
+    """The text of the last field of this name in a prompt."""
+    return re.findall(FIELD.format(name), prompt, re.DOTALL)[-1]
+
+
+def _unindented(text: str) -> str:
+    return "\n".join(line.strip() if not line.startswith("  ") else line[2:] for line in text.splitlines()[1:])

@@ -1,0 +1,106 @@
+"""The six rules of the ferry line's service, and a check of an episode against them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from agent_reward.episodes import Call, Episode
+
+__all__ = ["CALL", "POLICY", "RULES", "broken", "is_spoken", "is_told"]
+
+RULES: Mapping[str, str] = {
+    "identity": "Before you move or cancel a booking, ask for the date of birth of its holder and compare it with the "
+    "booking; if it differs or is not known, change nothing there and transfer to a person.",
+    "confirm": "Before a move that costs a fee, say the fee in euros and ask for agreement; without a yes leave the "
+    "booking where it is.",
+    "refund": "A saver fare comes back as a voucher and never as money, unless the line called the crossing off.",
+    "goodwill": "Where the line called a crossing off, give the holder a voucher of 10 euros for each passenger on top "
+    "of the move or the cancellation.",
+    "once": "A booking is moved once only; if it was moved before, say that it cannot be moved again and let the "
+    "customer choose something else.",
+    "number": "After each new booking tell the customer its number.",
+}
+"""What an agent has to obey: a sentence for each rule, by its id."""
+
+POLICY = "\n".join(
+    (
+        "You serve the customers of Skerry Line, which runs ferries between the islands. Today is 2027-06-01.",
+        "Look bookings and connections up with the tools, change only what the customer asks for, and speak to the "
+        "customer to learn what you do not know. A transfer to a person ends the conversation at once, so do whatever "
+        "else is to be done before it.",
+        "",
+        "Rules:",
+        *(f"- {sentence}" for sentence in RULES.values()),
+    )
+)
+"""One page for the agent: its work, and all rules."""
+
+CALL = "Action:\n"
+"""How a turn of the agent begins that calls a tool, as in the recorded runs of tau-bench."""
+
+
+def is_told(fact: str, text: str) -> bool:
+    """Whole tokens only: ``14`` is told by "14 euros." or "€14.00", and neither by "140" nor by "14:30" nor "2.14"."""
+    token = rf"(?<!\w)(?<!\d[.,:-]){re.escape(fact)}(?:\.00)?(?!\w)(?![.,:-]\d)"
+    return re.search(token, text, re.IGNORECASE) is not None
+
+
+def broken(episode: Episode) -> tuple[str, ...]:
+    """Return the rules that an episode broke, by its messages and calls alone.
+
+    A rule counts as broken whether or not it harmed in this task: an agent that asked nobody for a date of birth
+    broke ``identity`` even where the customer was the holder.
+
+    Returns
+    -------
+    tuple of str
+        Ids in the order of `RULES`; empty where nothing was broken.
+    """
+    places = [place for place, message in enumerate(episode.messages) if message["role"] == "tool"]
+    found: set[str] = set()
+    for place, call in zip(places, episode.calls, strict=True):
+        if call.tool in ("move_booking", "cancel_booking", "book") and _is_done(call):
+            breaches = _breaches(
+                call.tool,
+                json.loads(call.answer),
+                [message for message in episode.messages[:place] if message["role"] == "user" or is_spoken(message)],
+                " ".join(message["content"] for message in episode.messages[place:] if is_spoken(message)),
+                [dict(other.arguments) for other in episode.calls if other.tool == "give_voucher" and _is_done(other)],
+            )
+            found.update(rule for rule, breach in breaches.items() if breach)
+    return tuple(rule for rule in RULES if rule in found)
+
+
+def _breaches(
+    tool: str, answer: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], said: str, given: Sequence[dict[str, Any]]
+) -> dict[str, bool]:
+    """Of one change of the database, by rule: from its answer, the turns before, what was said after, all vouchers."""
+    if tool == "book":
+        return {"number": not is_told(answer["booking"], said)}
+    told = " ".join(turn["content"] for turn in turns if turn["role"] == "user")
+    owed = {"customer": answer["customer"], "euros": 10 * answer["passengers"]}
+    fee = answer.get("fee_paid", 0)
+    agreed = any(
+        is_spoken(asked) and is_told(str(fee), asked["content"]) and answered["content"].lower().startswith("yes")
+        for asked, answered in pairwise(turns)
+    )
+    return {
+        "identity": not is_told(answer["born"], told),
+        "confirm": fee > 0 and not agreed,
+        "refund": (answer["fare"], answer["left"], answer.get("refund")) == ("saver", "runs", "money"),
+        "goodwill": answer["left"] == "called off" and owed not in given,
+        "once": tool == "move_booking" and answer["moved"] > 1,
+    }
+
+
+def _is_done(call: Call) -> bool:
+    return not call.answer.startswith("Error: ")
+
+
+def is_spoken(message: Mapping[str, Any]) -> bool:
+    """A turn of the agent to the customer, not one that calls a tool."""
+    return message["role"] == "assistant" and not message["content"].startswith(CALL)
