@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from metricsmith.datasets.table import Table
 from metricsmith.errors import MetricsmithError, NeedsError, OptionError, StoreError
 from metricsmith.formats import count
+from metricsmith.metric import content_key
 from metricsmith.optimizers.candidates import generate_candidates, retrieve_candidates
 from metricsmith.optimizers.generation import ends_all
 from metricsmith.optimizers.induce import Prepared, prepare
@@ -169,10 +170,11 @@ def cell_usage(
     if measure == "metric":
         ranked = setting.retrieval is None or setting.retrieval.endswith("model")
         return replace(run, options=replace(run.options, recommender=None)).estimated if ranked else run.estimated
-    # Judges that are measured themselves read no learning row: what these would take is taken off.
+    # Judges that are measured by themselves read no learning row: their share of what all rows take is taken off.
     splits, wide = run.splits, replace(run.options, k=ALL)
     alone, both = (estimate_passes([PassRows(splits.train, own)], run.task, wide) for own in ([], splits.test.rows))
-    return both + times(both + times(alone, -1), -len(splits.train) / len(splits.test))
+    learned, tested = ({content_key(row) for row in side.rows} for side in (splits.train, splits.test))
+    return both + times(both + times(alone, -1), -len(learned) / len(tested - learned))
 
 
 def _induced(run: Prepared, cell: CellRun) -> CellRun:

@@ -235,14 +235,9 @@ class _Source:
         )
         against, settings = setting(reference), [one for part in parts for one in part.settings]
         if all(one.label != against.label for one in settings):
-            self.fail(
-                "reference", f"is {against.label!r}, which stands in no part; name a setting that does, or add it"
-            )
+            self.fail("reference", f"is {against.label!r}, which stands in no part; add it, or name one that does")
         if given.get("measure") == "retrieval" and not all(one.retrieval for one in settings):
-            self.fail(
-                "parts",
-                f"hold a setting without a retrieval, the only thing that is measured: {_SETTING['retrieval'].words}",
-            )
+            self.fail("parts", f"hold a setting without its retrieval, which must be {_SETTING['retrieval'].words}")
         options = {key: given[key] for key in ("measure", "seeds", "test", "data") if key in given}
         return Grid(given["title"], parts, against, **options)
 
@@ -285,12 +280,10 @@ class _Source:
         self, place: str, given: Mapping[str, Any], allowed: Mapping[str, _Allowed], needed: Sequence[str] = ()
     ) -> None:
         """Refuse keys and values that are not allowed, and a table that lacks a key."""
-        before = f"{place}." if place else ""
+        before, known = f"{place}." if place else "", ", ".join(sorted(allowed))
         for key, value in given.items():
             if key not in allowed:
-                self.fail(
-                    f"{before}{key}", f"is no key here{nearest(key, allowed)}; there are {', '.join(sorted(allowed))}"
-                )
+                self.fail(f"{before}{key}", f"is no key here{nearest(key, allowed)}; there are {known}")
             if not allowed[key].holds(value):
                 near = nearest(value, allowed[key].names) if isinstance(value, str) else ""
                 self.fail(f"{before}{key}", f"is {value!r:.80}{near}; it must be {allowed[key].words}")
