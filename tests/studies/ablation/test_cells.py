@@ -211,3 +211,15 @@ def test_a_setting_changes_what_it_names_and_leaves_the_rest():
     assert full.bank_models == "small"
     alone = settled(Setting(bank="generated", generators={"geval": 2}), start, 0)  # of the bank nothing, so no weights
     assert (alone.bank, alone.bank_models, alone.generators) == ("generated", None, {"geval": 2})
+
+
+def test_a_way_to_rank_cards_asks_its_model_once_and_is_estimated(table):
+    for way, requests in (("bm25", 0), ("model", 1), ("bm25 model", 1)):
+        setting = Setting(way, bank="existing", k=2, retrieval=way)
+        with serve(scripted) as server:
+            asked = optimizer(lm=server.lm())
+            expected = cell_usage(table, setting, asked, **rows_of(table))
+            cell = run_cell(table, setting, asked, **rows_of(table))
+        assert (cell.status, server.requests, expected.requests) == ("done", requests, requests)
+    cell = run_cell(table, Setting(bank="existing", k=2, retrieval="model"), optimizer(), **rows_of(table))
+    assert (cell.status, cell.why[:38]) == ("not run", "retrieval='model' has a language model")

@@ -21,6 +21,7 @@ from metricsmith.optimizers.options import ChosenSources, Options
 from metricsmith.optimizers.passes import METRIC
 from metricsmith.optimizers.spending import PassRows, estimate_passes, times
 from metricsmith.optimizers.splitting import Division
+from metricsmith.programs.recommenders.named import named_recommender
 from metricsmith.records import Usage
 from metricsmith.scoring import score
 from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
@@ -51,8 +52,6 @@ def settled(setting: Setting, options: Options, seed: int) -> Options:
     if setting.cards is not None:
         named["whole_cards"] = setting.cards == "whole"
     if setting.retrieval is not None:
-        from metricsmith.programs.recommenders.named import named_recommender
-
         named["recommender"] = named_recommender(setting.retrieval, options.model is not None)
     if setting.bank in ("generated", "none"):
         options = replace(options, bank_models=None)  # of which such an induction takes none, and says so
@@ -173,8 +172,8 @@ def cell_usage(
     # Judges that are measured by themselves read no learning row: their share of what all rows take is taken off.
     splits, wide = run.splits, replace(run.options, k=ALL)
     alone, both = (estimate_passes([PassRows(splits.train, own)], run.task, wide) for own in ([], splits.test.rows))
-    learned, tested = ({content_key(row) for row in side.rows} for side in (splits.train, splits.test))
-    return both + times(both + times(alone, -1), -len(learned) / len(tested - learned))
+    read, new = ({content_key(row) for row in side.rows} for side in (splits.train, splits.test))
+    return both + times(both + times(alone, -1), -len(read) / len(new - read))
 
 
 def _induced(run: Prepared, cell: CellRun) -> CellRun:

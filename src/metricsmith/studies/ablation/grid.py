@@ -16,13 +16,13 @@ from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.optimizers.fitting import REGRESSIONS
 from metricsmith.optimizers.options import FAMILIES
+from metricsmith.programs.recommenders.named import RETRIEVALS
 
-__all__ = ["MEASURES", "PRESETS", "RETRIEVALS", "Grid", "Part", "Setting", "preset", "read_grid"]
+__all__ = ["MEASURES", "PRESETS", "Grid", "Part", "Setting", "preset", "read_grid"]
 
 MEASURES = ("metric", "candidates", "retrieval")
 PRESETS = ("table3", "table6", "table8", "figure4")
 """Grids of the AutoMetrics paper, by the number of the table or figure that they remake."""
-RETRIEVALS = ("bm25", "colbert", "model", "bm25 model", "colbert model")
 
 
 @dataclass(frozen=True)
