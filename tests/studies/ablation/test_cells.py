@@ -24,8 +24,10 @@ from metricsmith.stats.correlation import kendall_tau_b
 from metricsmith.studies.ablation import division
 from metricsmith.studies.ablation.cells import cell_usage, run_cell, settled
 from metricsmith.studies.ablation.grid import Setting
-from planted import TASK
-from rated import rated_table
+from owned import memory, words
+from panels import panelled
+from planted import TASK, planted_rows
+from rated import as_table, rated_table
 
 pytestmark = pytest.mark.usefixtures("loggers_as_they_were")
 
@@ -171,6 +173,28 @@ def test_what_is_generated_is_measured_by_itself_on_test_rows_alone(table):
     ratings = table.ratings[where["test"]]
     assert cell.tau == pytest.approx(np.mean([kendall_tau_b(own, ratings) for own in cell.values]), abs=1e-12)
     assert cell.interval.low < cell.tau < cell.interval.high
+
+
+def test_a_panel_is_asked_once_a_row(table):
+    with serve(panelled) as server:
+        asked = optimizer(lm=server.lm(), generators=TWO)
+        cell = run_cell(table, Setting(panel=True), asked, measure="candidates", **rows_of(table, rows=20))
+    assert (cell.status, len(cell.values), server.requests) == ("done", 3, 1 + 1 + 17)
+
+
+def test_test_rows_that_a_metric_of_the_callers_has_learned_from_have_no_number():
+    rows = planted_rows(sources=40)
+    table = as_table(rows)
+    where = rows_of(table)
+    known = {table.groups[place] for place in where["test"][::9]}
+    judge = memory([row for row in rows if row.group in known])
+    own = AutoMetrics(TASK, metrics=[judge, words], bank="none", progress=False)
+    cell = run_cell(table, Setting(), own, **where)
+    assert cell.status == "done"
+    learned = [table.groups[place] in known for place in where["test"]]
+    assert np.isnan(cell.values[0]).tolist() == learned
+    assert any(learned)
+    assert cell.tau == kendall_tau_b(cell.values[0], table.ratings[where["test"]])
 
 
 def test_values_follow_the_direction_of_the_rating(table):

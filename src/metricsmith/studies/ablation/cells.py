@@ -215,8 +215,10 @@ def _measured_alone(run: Prepared, cell: CellRun) -> CellRun:
         cell,
         names=tuple(kept.names),
         values=tuple(map(tuple, values.tolist())),
-        tau=repeated_mean(kendall_tau_b, found, ratings),
-        interval=repeated_interval(batch_kendall_tau_b, found, ratings, groups, between=False, batched=True),
+        tau=repeated_mean(kendall_tau_b, found, ratings, own_rows=True),
+        interval=repeated_interval(
+            batch_kendall_tau_b, found, ratings, groups, between=False, batched=True, own_rows=True
+        ),
         components=tuple(kept.names),
         usage=candidates.usage + scored.usage,
     )
