@@ -7,7 +7,7 @@ import re
 import pytest
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.studies.ablation.grid import PRESETS, Grid, Part, Setting, preset, read_grid
+from metricsmith.studies.ablation.grid import PRESETS, Grid, Setting, SettingTable, preset, read_grid
 
 WHOLE = """
 title = "How many"
@@ -55,7 +55,7 @@ def test_a_grid_is_what_its_file_says(read):
     sizes = tuple(Setting(**own, rows=rows) for own in (twenty, {**base, "label": cards[3].label}) for rows in (10, 20))
     assert read(WHOLE) == Grid(
         "How many",
-        (Part("Cards", cards), Part("Sizes", sizes)),
+        (SettingTable("Cards", cards), SettingTable("Sizes", sizes)),
         cards[0],
         "candidates",
         3,

@@ -18,7 +18,7 @@ from metricsmith.optimizers.fitting import REGRESSIONS
 from metricsmith.optimizers.options import FAMILIES
 from metricsmith.programs.recommenders.named import RETRIEVALS
 
-__all__ = ["MEASURES", "PRESETS", "Grid", "Part", "Setting", "preset", "read_grid"]
+__all__ = ["MEASURES", "PRESETS", "Grid", "SettingTable", "Setting", "preset", "read_grid"]
 
 MEASURES = ("metric", "candidates", "retrieval")
 PRESETS = ("table3", "table6", "table8", "figure4")
@@ -62,11 +62,14 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Part:
+class SettingTable:
     """One table of a grid."""
 
     title: str
     settings: tuple[Setting, ...]
+
+
+Part = SettingTable
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Grid:
     Parameters
     ----------
     title : str
-    parts : tuple of Part
+    parts : tuple of SettingTable
         The same setting may stand in several; it is run once.
     reference : Setting
         Each cell is held against the cell of this setting with the same data, number of learning rows and seed.
@@ -90,7 +93,7 @@ class Grid:
     """
 
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[SettingTable, ...]
     reference: Setting
     measure: str = "metric"
     seeds: int = 5
@@ -230,7 +233,7 @@ class _Source:
             return Setting(**{**base, **cell, "label": labels[_identity(base, cell)]})
 
         parts = tuple(
-            Part(part["title"], tuple(setting(cell) for _, cell in table))
+            SettingTable(part["title"], tuple(setting(cell) for _, cell in table))
             for part, table in zip(given["parts"], tables, strict=True)
         )
         against, settings = setting(reference), [one for part in parts for one in part.settings]
