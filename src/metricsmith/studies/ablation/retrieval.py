@@ -69,7 +69,7 @@ def run_ranking(
     """
     started = time.perf_counter()
     cell = begun(setting, name, learned, (), seed)
-    if cell.status == "too few":
+    if cell.status != "done":
         return cell
     try:
         own, task = configure(table, settled(setting, options, seed))
