@@ -61,7 +61,7 @@ def takes_groups(
     Parameters
     ----------
     without : sequence of str
-        Options of the groups that the command does not have.
+        Options of the groups that the command does not have; in a group without a default of its own these are empty.
     after : mapping of str to str
         Options that stand elsewhere on the help page: each directly behind another.
     helps : mapping of str to str
@@ -85,9 +85,11 @@ def takes_groups(
                 for option, kind in get_type_hints(group, include_extras=True).items()
                 if option not in without
             }
-            made = group if parameter.default is parameter.empty else partial(replace, parameter.default)
+            own = parameter.default is not parameter.empty
+            lacking = {option: "" for option in without if option in group.__annotations__ and not own}
+            made = partial(replace, parameter.default) if own else partial(group, **lacking)
             groups[name] = made, list(options)
-            if made is group:  # no default of its own: it stands for the table that the command reads
+            if not own:  # no default of its own: it stands for the table that the command reads
                 fillable |= {*options, "group"}
             elif group is LimitOptions:
                 fillable |= options.keys()
