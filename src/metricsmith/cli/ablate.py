@@ -43,7 +43,9 @@ def ablate_command(
     given: Annotated[
         list[str],
         typer.Argument(
-            metavar="[GRID.toml] DATA...", help="A grid (or --preset), then tables as FILE or NAME=FILE.", show_default=False
+            metavar="[GRID.toml] DATA...",
+            help="A grid (or --preset), then tables as FILE or NAME=FILE.",
+            show_default=False,
         ),
     ],
     table: TableOptions,
@@ -55,7 +57,9 @@ def ablate_command(
     limits: LimitOptions = LimitOptions(),
     seed: Annotated[int, typer.Option(help="The first seed; the others follow it.")] = 0,
     output: OutputOptions = OutputOptions(Path("metricsmith-ablate")),
-    force: Annotated[bool, typer.Option("--force", help="Begin anew where DIR holds a finished or another grid.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Begin anew where DIR holds a finished or another grid.")
+    ] = False,
 ) -> None:
     """Run a grid of inductions and compare its settings."""
     from metricsmith.report.ablation.document import AblationDocument, write_ablation

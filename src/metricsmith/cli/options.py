@@ -86,7 +86,9 @@ def takes_groups(
                 if option not in without
             }
             own = parameter.default is not parameter.empty
-            lacking = {option: "" for option in without if option in group.__annotations__ and not own}
+            lacking = {
+                option: "" for option in group.__annotations__ if option in without and not hasattr(group, option)
+            }
             made = partial(replace, parameter.default) if own else partial(group, **lacking)
             groups[name] = made, list(options)
             if not own:  # no default of its own: it stands for the table that the command reads

@@ -139,7 +139,11 @@ def _union(cells: Sequence[Cell], usages: Sequence[Usage], options: Options) -> 
         readers = (*cell.key[:3], tuple(sorted(counts.items())), panel)
         shared.setdefault(readers, []).append((usage, (of.bank, of.k, of.cards, of.retrieval)))
     largest = [max((usage for usage, _ in one), key=lambda usage: usage.requests) for one in shared.values()]
-    further = [_ranking(options) for one in shared.values() for _ in range(len({of for usage, of in one if usage.requests}) - 1)]
+    further = [
+        _ranking(options)
+        for one in shared.values()
+        for _ in range(len({of for usage, of in one if usage.requests}) - 1)
+    ]
     return total_usage([*largest, *further])
 
 
