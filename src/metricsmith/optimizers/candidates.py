@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from textwrap import shorten
 
@@ -14,6 +14,7 @@ from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import MetricsmithError, ModelFailure, OptionError
 from metricsmith.metric import Metric
 from metricsmith.optimizers.generation import FREE, Generated, Lack, attempt, check_complete, ends_all, generate_judges
+from metricsmith.optimizers.kept import asked_once, model_key, recommender_key
 from metricsmith.optimizers.learning_judges import LEARNED, learn, learned_counts
 from metricsmith.optimizers.options import ChosenSources, Options, sparse_note, unusable_notes
 from metricsmith.optimizers.own import free_name, hidden_fields, named_apart, renamed
@@ -134,7 +135,10 @@ def generate_candidates(rows: Sequence[dspy.Example], task: Task, options: Optio
         If the model refuses to work, or no request for judges reached it.
     """
     bank, own, taken, said = _existing(rows, task, options, sources)  # errors come before anything is paid for
-    made = _generated(rows, task, options) if sources.generated else Generated()
+    made = Generated()
+    if sources.generated:
+        given = [[row.toDict() for row in rows], asdict(task), list(options.judge_counts.items())]
+        made = asked_once(lambda: _generated(rows, task, options), *given, options.seed, options.strict, model_key())
     apart = [renamed(metric, free_name(metric.name, taken)) for metric in made.metrics]
     notes = (*sources.notes, *options.remarks, *dict.fromkeys(made.notes), *said)
     return Pool((*apart, *bank), tuple(map(ColumnMetric, options.columns)), tuple(own), made, notes)
@@ -239,7 +243,8 @@ def _recommended(
         return list(pool), (), Usage()
     notes, usage = [], Usage()
     try:
-        choice = recommender.recommend(task, cards, k)
+        seen = [[asdict(card) for card in cards], asdict(task), k, recommender_key(recommender)]
+        choice = asked_once(lambda: recommender.recommend(task, cards, k), *seen)
     except MetricsmithError as problem:
         if ends_all(problem):
             raise
