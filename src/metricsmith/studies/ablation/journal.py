@@ -48,6 +48,7 @@ class Journal(AbstractContextManager["Journal"]):
     Attributes
     ----------
     ended : dict of CellKey to CellRun
+        Those found there that did not fail, and those that were added.
 
     Raises
     ------
@@ -60,7 +61,6 @@ class Journal(AbstractContextManager["Journal"]):
     def __init__(self, path: Path, run: Mapping[str, object], *, force: bool = False) -> None:
         told = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "run": run}
         header = json.dumps(told).encode() + b"\n"
-        self.ended: dict[CellKey, CellRun] = {}
         self._path, self._file = path, LockedFile(path)
         try:
             content = self._file.content
@@ -74,8 +74,9 @@ class Journal(AbstractContextManager["Journal"]):
                     lines, whole = [], 0
                 elif found != json.loads(header):
                     raise OptionError(_another(path, found, json.loads(header)))
-            for number, line in enumerate(lines[1:], 2):
-                self._take(_cell(path, number, line))
+            cells = [_cell(path, number, line) for number, line in enumerate(lines[1:], 2)]
+            self.ended = {key_of(cell): cell for cell in cells}
+            self.ended = {key: cell for key, cell in self.ended.items() if cell.status != "failed"}
             self._file.keep(whole, header)
         except BaseException:
             self._file.close()
@@ -86,16 +87,11 @@ class Journal(AbstractContextManager["Journal"]):
         cell = jsonable(asdict(run))
         line = json.dumps({"cell": cell, "crc32": zlib.crc32(_packed(cell))}).encode()
         self._file.append(line + b"\n")
-        self._take(_cell(self._path, 0, line))  # as a run that goes on from here will read it
+        self.ended[key_of(run)] = _cell(self._path, 0, line)  # as a run that goes on from here will read it
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""
         self._file.close()
-
-    def _take(self, run: CellRun) -> None:
-        self.ended.pop(key_of(run), None)
-        if run.status != "failed":
-            self.ended[key_of(run)] = run
 
 
 def _packed(cell: object) -> bytes:

@@ -15,8 +15,8 @@ from metricsmith.bank.base import numbers_kept
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
 from metricsmith.formats import count, jsonable
-from metricsmith.optimizers.candidates import candidates_kept
 from metricsmith.optimizers.induce import prepare
+from metricsmith.optimizers.kept import candidates_kept
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.spending import spending
 from metricsmith.optimizers.splitting import Division
@@ -24,7 +24,6 @@ from metricsmith.records import Usage
 from metricsmith.report.ablation.record import Ablation, GridData
 from metricsmith.scoring.local import told_once
 from metricsmith.scoring.progress import progress_bar
-from metricsmith.stats.resampling import MINIMUM_GROUPS
 from metricsmith.store import Store
 from metricsmith.studies.ablation.cells import run_cell
 from metricsmith.studies.ablation.figures import figures
@@ -156,17 +155,12 @@ def _record(
 ) -> Ablation:
     retrieval = grid.measure == "retrieval"
     cells, parts = figures(runs, grid, tables)
-    data = [
-        GridData(
-            name, table.source, table.task.target, len(table.rated()),
-            len({table.groups[place] for place in table.rated()}), max(len(one.test) for one in runs if one.data == name),
-        )
-        for name, table in tables.items()
-    ]  # fmt: skip
+    most = {name: max(len(one.test) for one in runs if one.data == name) for name in tables}
     counts = Counter(one.status for one in runs)
     signature = [
-        f"metricsmith {__version__}", f"grid {grid.title}, {grid.measure}", *(f"data {run['data'][name]}" for name in tables),
-        *dict.fromkeys(run["options"].values()), run["model"], f"{run['seed']}, {count(grid.seeds, 'seed')}",
+        f"metricsmith {__version__}", f"grid {grid.title}, {grid.measure}",
+        *(f"{name}: {run['data'][name]}" for name in tables), *dict.fromkeys(run["options"].values()), run["model"],
+        f"{run['seed']}, {count(grid.seeds, 'seed')}",
     ]  # fmt: skip
     return Ablation(
         title=grid.title,
@@ -175,7 +169,10 @@ def _record(
         parts=() if retrieval else parts,
         rankings=rankings(runs, grid) if retrieval else (),
         cells=cells,
-        data=tuple(data),
+        data=tuple(
+            GridData(name, table.source, table.task.target, len(table.rated()), _groups(table), most[name])
+            for name, table in tables.items()
+        ),
         seeds=grid.seeds,
         model=str(getattr(options.model, "model", "") or ""),
         signature=" | ".join(signature),
@@ -189,3 +186,7 @@ def _record(
             if counts[status]
         ),
     )
+
+
+def _groups(table: Table) -> int:
+    return len({table.groups[place] for place in table.rated()})
