@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from textwrap import shorten
+from typing import Any, TypeVar
 
 import dspy
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import MetricsmithError, ModelFailure, OptionError
-from metricsmith.metric import Metric
+from metricsmith.metric import Metric, content_hash
+from metricsmith.model_calls.adapters import adapter_in_force
+from metricsmith.model_calls.models import form_identity, identity
 from metricsmith.optimizers.generation import FREE, Generated, Lack, attempt, check_complete, ends_all, generate_judges
-from metricsmith.optimizers.kept import asked_once, model_key, recommender_key
 from metricsmith.optimizers.learning_judges import LEARNED, learn, learned_counts
 from metricsmith.optimizers.options import ChosenSources, Options, sparse_note, unusable_notes
 from metricsmith.optimizers.own import free_name, hidden_fields, named_apart, renamed
@@ -23,13 +27,20 @@ from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.recommenders.base import Recommender, brief
+from metricsmith.programs.recommenders.base import Recommendation, Recommender, brief
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
+from metricsmith.programs.recommenders.colbert import ColBERTRecommender
 from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
+from metricsmith.programs.state import module_fingerprint
 from metricsmith.records import MetricCard, Status, Task, Usage
+from metricsmith.threads import Memo
 
-__all__ = ["Candidates", "Pool", "card_key", "generate_candidates", "pool_cards", "retrieve_candidates"]
+__all__ = [
+    "Candidates", "Pool", "candidates_kept", "card_key", "generate_candidates", "pool_cards", "ranked",
+    "recommender_key", "recommender_of", "retrieve_candidates",
+]  # fmt: skip
 
+Made = TypeVar("Made", Generated, Recommendation)
 WHY = 160  # characters of a reason in the line on judges that could not be made
 
 
@@ -138,7 +149,7 @@ def generate_candidates(rows: Sequence[dspy.Example], task: Task, options: Optio
     made = Generated()
     if sources.generated:
         given = [[row.toDict() for row in rows], asdict(task), list(options.judge_counts.items())]
-        made = asked_once(lambda: _generated(rows, task, options), *given, options.seed, options.strict, model_key())
+        made = _asked_once(lambda: _generated(rows, task, options), *given, options.seed, options.strict, _model_key())
     apart = [renamed(metric, free_name(metric.name, taken)) for metric in made.metrics]
     notes = (*sources.notes, *options.remarks, *dict.fromkeys(made.notes), *said)
     return Pool((*apart, *bank), tuple(map(ColumnMetric, options.columns)), tuple(own), made, notes)
@@ -154,10 +165,8 @@ def retrieve_candidates(pool: Pool, task: Task, options: Options) -> Candidates:
     OptionError
         If there is no candidate at all.
     """
-    recommender = options.recommender or PipelineRecommender(
-        options.first_stage, LMRecommender() if options.model else None
-    )
-    chosen, notes, usage = _recommended(pool.listed, task, options.k, recommender, whole=options.whole_cards)
+    recommender, whole = recommender_of(options), options.whole_cards
+    chosen, notes, usage = _recommended(pool.listed, task, options.k, recommender, whole=whole)
     if options.panel:
         chosen = _seated(chosen, task)
     metrics = (*pool.columns, *pool.own, *chosen)
@@ -175,6 +184,12 @@ def retrieve_candidates(pool: Pool, task: Task, options: Options) -> Candidates:
         pool.made.lacks,
         own=frozenset(metric.name for metric in pool.own),
     )
+
+
+def recommender_of(options: Options) -> Recommender:
+    """The recommender of an induction: the caller's, else the first stage and, where there is a model, its ranking."""
+    second = LMRecommender() if options.model else None
+    return options.recommender or PipelineRecommender(options.first_stage, second)
 
 
 def _existing(
@@ -243,8 +258,7 @@ def _recommended(
         return list(pool), (), Usage()
     notes, usage = [], Usage()
     try:
-        seen = [[asdict(card) for card in cards], asdict(task), k, recommender_key(recommender)]
-        choice = asked_once(lambda: recommender.recommend(task, cards, k), *seen)
+        choice = ranked(cards, task, k, recommender)
     except MetricsmithError as problem:
         if ends_all(problem):
             raise
@@ -272,3 +286,67 @@ def pool_cards(pool: Sequence[Metric]) -> list[MetricCard]:
 def card_key(metric: Metric) -> str:
     """Outputs of one bank family share a card; a judge is known by its own name."""
     return metric.card.name if isinstance(metric, BankMetric) else metric.name
+
+
+_KEPT: ContextVar[Memo[Any] | None] = ContextVar("metricsmith_candidates", default=None)
+
+
+@contextmanager
+def candidates_kept() -> Iterator[None]:
+    """Generate judges, and rank cards, once for inductions inside that would ask the same for them.
+
+    Judges are those of the same training rows, task, counts, seed, strictness and model with its settings and
+    repetition; a ranking is that of the same cards, task, k, recommender and model. The second time either costs
+    nothing, also in threads that copy the context: of two at a time one asks, the other waits. Judges that could not be
+    made stay lacking, so that inductions which differ in later steps choose from the same ones; a request that ended
+    everything is asked again. Recommenders of the caller's own, whose state is not known, always are. All is forgotten
+    at the end.
+    """
+    token = _KEPT.set(Memo())
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def _asked_once(make: Callable[[], Made], *parts: Any) -> Made:
+    """What `make` makes, or what it made for equal parts inside `candidates_kept`, which has no usage then."""
+    memo: Memo[Made] | None = _KEPT.get()
+    if memo is None or None in parts:
+        return make()
+    asked: list[Made] = []
+
+    def ask() -> Made:
+        asked.append(make())
+        return asked[0]
+
+    found = memo.get(content_hash(*parts), ask, lambda _: True)
+    return found if asked else replace(found, usage=Usage())
+
+
+def ranked(cards: Sequence[MetricCard], task: Task, k: int, recommender: Recommender) -> Recommendation:
+    """The `k` cards that a recommender names; inside `candidates_kept` it is asked once."""
+    parts = [[asdict(card) for card in cards], asdict(task), k, recommender_key(recommender)]
+    return _asked_once(lambda: recommender.recommend(task, cards, k), *parts)
+
+
+def _model_key(lm: Any = None) -> list[Any]:
+    """A model with its settings and repetition, by default the one in force, and the adapter in force, as data."""
+    lm = lm or dspy.settings.lm
+    settings = getattr(lm, "kwargs", None) or {}
+    return [lm and identity(lm), str(settings.get("rollout_id")), form_identity(adapter_in_force())]
+
+
+def recommender_key(recommender: Any) -> list[Any] | None:
+    """What decides a recommender's order besides its arguments, as data; None for one that is not of this package."""
+    kind, parts = type(recommender), list[Any]()
+    if kind is PipelineRecommender:
+        stages = [recommender.first, *([recommender.second] if recommender.second else [])]
+        parts = [recommender_key(stage) for stage in stages]
+    elif kind is LMRecommender:
+        parts = [_model_key(recommender.rank.lm)]
+    elif kind is ColBERTRecommender:
+        parts = [str(recommender.checkpoint.folder)]
+    elif kind is not BM25Recommender:
+        return None
+    return None if None in parts else [module_fingerprint(recommender, kind.__name__), *parts]

@@ -27,8 +27,8 @@ from metricsmith.signatures.generation import Axis
 from metricsmith.stats.correlation import kendall_tau_b
 
 __all__ = [
-    "Episode", "Gains", "HeldOut", "Originals", "axes_episodes", "recommendation_episodes", "rubric_episodes",
-    "table_splits",
+    "Episode", "Gains", "HeldOut", "Originals", "axes_episodes", "card_gains", "recommendation_episodes",
+    "rubric_episodes", "table_splits",
 ]  # fmt: skip
 
 
@@ -192,7 +192,7 @@ def recommendation_episodes(
         twice = {card_key(metric) for metric in usable} & {card_key(metric) for metric in metrics}
         if twice:
             raise OptionError(f"two metrics of the pool are called {min(twice)!r}: rename the one in metrics=...")
-        gains = _gains(pool, train, scoring)
+        gains = card_gains(pool, train, **scoring)
         if not any(gain > 0 for gain in gains.values()):
             raise DataError(
                 f"{origin}: none of {len(gains)} metrics has a tau with the rating on {len(train)} training rows, "
@@ -287,8 +287,8 @@ def table_splits(
             yield table.task, f"{table.name}, seed {draw}", rated.subset(split.train), rated.subset(split.test), draw
 
 
-def _gains(pool: Sequence[Metric], train: Table, scoring: dict[str, Any]) -> dict[str, float]:
-    """By card, the largest absolute tau of its metrics; NaN where none has one."""
+def card_gains(pool: Sequence[Metric], train: Table, **scoring: Any) -> dict[str, float]:
+    """The worth of the cards of a pool on the rows of a table, as `Gains` says; `scoring` are options of `score`."""
     values = score(pool, train.rows, **{"progress": False, **scoring}).run()
     gains: dict[str, float] = {}
     for metric, column in zip(pool, values.T, strict=True):

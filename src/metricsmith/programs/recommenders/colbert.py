@@ -20,7 +20,7 @@ from metricsmith.programs.recommenders.colbert_checkpoint import ColBERTEncoder,
 from metricsmith.programs.state import Settings
 from metricsmith.records import MetricCard, Task
 
-__all__ = ["ColBERTRecommender", "EmbeddingCache", "colbert_here", "max_similarity"]
+__all__ = ["ColBERTRecommender", "EmbeddingCache", "colbert_here", "max_similarity", "published_colbert"]
 
 PUBLISHED = "colbert-ir/colbertv2.0"  # the checkpoint of AutoMetrics, by its id at the hub
 
@@ -139,17 +139,32 @@ def colbert_here(checkpoint: str | os.PathLike[str] | None = None) -> tuple[ColB
     """
     if checkpoint is not None:
         return ColBERTRecommender(Path(checkpoint)), ""
+    try:
+        return published_colbert(), ""
+    except (NeedsError, StateError) as problem:
+        return None, f"BM25 is the first stage in place of the paper's ColBERT: {problem}"
+
+
+def published_colbert() -> ColBERTRecommender:
+    """ColBERT on the published checkpoint in the hub's cache, which is never downloaded.
+
+    Raises
+    ------
+    NeedsError
+        If the extra ``colbert`` or the checkpoint is not here.
+    StateError
+        If the checkpoint cannot be used.
+    """
     from huggingface_hub import try_to_load_from_cache
 
     found = try_to_load_from_cache(PUBLISHED, "config.json")
-    try:
-        check_extra()
-        if isinstance(found, str):
-            return ColBERTRecommender(Path(found).parent), ""
-        problem = f"no checkpoint {PUBLISHED} on this machine: name its folder with colbert="
-    except (NeedsError, StateError) as refusal:
-        problem = str(refusal)
-    return None, f"BM25 is the first stage in place of the paper's ColBERT: {problem}"
+    check_extra()
+    if not isinstance(found, str):
+        raise NeedsError(
+            f"no checkpoint {PUBLISHED} on this machine: fetch it into the hub's cache (hf download {PUBLISHED}), or "
+            "name its folder, AutoMetrics.paper(colbert=...)"
+        )
+    return ColBERTRecommender(Path(found).parent)
 
 
 def max_similarity(query: Matrix, document: Matrix) -> float:

@@ -11,9 +11,8 @@ from gathered import gather
 from loopback import scripted, serve
 from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.errors import ModelFailure
-from metricsmith.optimizers.candidates import generate_candidates
+from metricsmith.optimizers.candidates import candidates_kept, generate_candidates, recommender_key
 from metricsmith.optimizers.induce import run_pass
-from metricsmith.optimizers.kept import candidates_kept, recommender_key
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.recommenders.base import Recommendation, unscored

@@ -1,0 +1,126 @@
+"""Ways to retrieve metrics, held against what each metric of the bank is worth (AutoMetrics, appendix E.1)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.datasets.table import Table
+from metricsmith.errors import DataError, MetricsmithError, NeedsError
+from metricsmith.formats import count
+from metricsmith.optimizers.candidates import pool_cards, ranked, recommender_of
+from metricsmith.optimizers.generation import ends_all
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.splitting import configure
+from metricsmith.optimizers.students.episodes import card_gains
+from metricsmith.optimizers.students.metrics import ndcg_at_k, recall_at_k
+from metricsmith.programs.recommenders.base import brief
+from metricsmith.records import Usage
+from metricsmith.report.ablation.record import RankingLine
+from metricsmith.studies.ablation.cells import FEWEST, settled
+from metricsmith.studies.ablation.grid import Grid, Setting
+from metricsmith.studies.ablation.runs import CellRun
+
+__all__ = ["CUTOFFS", "rankings", "run_ranking"]
+
+CUTOFFS = (1, 5, 10, 20)  # of the paper's tables 6 and 7
+
+
+def run_ranking(
+    table: Table,
+    setting: Setting,
+    options: Options,
+    *,
+    name: str,
+    learned: Sequence[int] | NDArray[np.intp],
+    seed: int,
+) -> CellRun:
+    """Rank the bank's metrics for the task of a table, and find out what each is worth.
+
+    Ranked are the metrics that the learning rows can feed, without columns, judges and metrics of the caller's own. The
+    worth of one is its largest absolute tau-b with the ratings of the learning rows (the paper's development set), of
+    which the recommender sees nothing. Inside `numbers_kept` metrics are computed once for all settings, inside
+    `candidates_kept` equal rankings are asked for once.
+
+    Parameters
+    ----------
+    table : Table
+    setting : Setting
+        Its `retrieval` and `cards`; the other options do not matter.
+    options : Options
+        The model and the bank.
+    name : str
+        That of the data set.
+    learned : sequence of int
+        Places in the table.
+    seed : int
+
+    Returns
+    -------
+    CellRun
+        With `ranking`, 20 names, or all that there are, and `gains`, or without a result as `run_cell` says.
+
+    Raises
+    ------
+    MetricsmithError
+        Errors that end all cells, as for `run_cell`.
+    """
+    started = time.perf_counter()
+    cell = CellRun(setting.label, name, setting.rows, seed, learned=tuple(int(place) for place in learned))
+    if len(cell.learned) < FEWEST:
+        return replace(
+            cell, status="too few", why=f"{count(len(cell.learned), 'learning row')}; {FEWEST} are the least"
+        )
+    try:
+        own, task = configure(table, settled(setting, options, seed))
+        train = table.subset(cell.learned)
+        usable, _ = own.whole_bank.usable(train.rows, coverage=own.coverage)
+        pool = [metric.fit(train.rows) for metric in usable]
+        if not pool:
+            raise DataError(f"{name}: the learning rows can feed no metric of the bank: give output text")
+        cards = [card if own.whole_cards else brief(card) for card in pool_cards(pool)]
+        with own.asking():
+            choice = ranked(cards, task, CUTOFFS[-1], recommender_of(own))
+        gains = card_gains(pool, train)
+    except MetricsmithError as problem:
+        if ends_all(problem):
+            raise
+        status = "not run" if isinstance(problem, NeedsError) else "failed"
+        return replace(cell, status=status, why=str(problem), usage=problem.usage or Usage())
+    usage = replace(choice.usage, seconds=time.perf_counter() - started)
+    return replace(cell, ranking=choice.names, gains=gains, usage=usage)
+
+
+def rankings(runs: Sequence[CellRun], grid: Grid) -> tuple[RankingLine, ...]:
+    """A line for each setting of a grid, in its order: NDCG and recall at 1, 5, 10 and 20.
+
+    The paper does not say how it defines the two. Here NDCG takes the worth of a card as it is and log2 of its place
+    (`ndcg_at_k`); recall is the share of the k best cards that stand among the first k (`recall_at_k`). A cell where no
+    card is worth anything has neither. The standard deviation (n - 1) is over data sets and seeds together and NaN for
+    a single cell: seeds of one data set share rows, so that it is no error of the mean.
+    """
+    lines = []
+    for label in dict.fromkeys(setting.label for part in grid.parts for setting in part.settings):
+        own = [run for run in runs if run.setting == label]
+        done = [run for run in own if run.status == "done"]
+        why = "; ".join(dict.fromkeys(f"{run.status}: {run.why}" for run in own if run.status != "done"))
+        lines.append(RankingLine(label, _measured(ndcg_at_k, done), _measured(recall_at_k, done), len(done), why))
+    return tuple(lines)
+
+
+def _measured(
+    measure: Callable[[Sequence[str], Mapping[str, float], int], float], runs: Sequence[CellRun]
+) -> dict[int, tuple[float, float]]:
+    """By cutoff, the mean over runs and their standard deviation; runs without a number aside."""
+    found = {}
+    for cutoff in CUTOFFS:
+        values = np.array([measure(run.ranking, run.gains, cutoff) for run in runs])
+        known = values[~np.isnan(values)]
+        mean = float(known.mean()) if len(known) else math.nan
+        found[cutoff] = mean, float(known.std(ddof=1)) if len(known) > 1 else math.nan
+    return found
