@@ -239,7 +239,9 @@ def correlation_interval(
     return jackknife_interval(estimate, parts, level=level, bounds=(-1.0, 1.0))
 
 
-def left_out(statistic: Statistic, columns: Sequence[FloatArray], codes: IntArray, batched: bool) -> FloatArray:
+def left_out(
+    statistic: Statistic, columns: Sequence[FloatArray], codes: IntArray, batched: bool, present: int = 0
+) -> FloatArray:
     """Returns the statistic without each group in turn, or without several at a time beyond `MOST_REPLICATES` groups.
 
     Parameters
@@ -252,13 +254,15 @@ def left_out(statistic: Statistic, columns: Sequence[FloatArray], codes: IntArra
         The group of each row, numbered from 0.
     batched : bool
         Whether `statistic` works along the last axis and leaves NaN rows out.
+    present : int
+        The number of groups, where there are more than these rows show.
 
     Returns
     -------
     ndarray, shape (g,)
         Empty with fewer than three groups.
     """
-    g = min(int(codes.max(initial=-1)) + 1, MOST_REPLICATES)
+    g = min(max(int(codes.max(initial=-1)) + 1, present), MOST_REPLICATES)
     parts: list[float] = []
     for count in chunks(g if g > 2 else 0, codes.size):
         kept = [np.flatnonzero(codes % g != part) for part in range(len(parts), len(parts) + count)]

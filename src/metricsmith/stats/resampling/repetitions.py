@@ -1,18 +1,23 @@
 """Predictions that were made several times (seeds): their mean agreement, its interval, and paired tests.
 
-Repetitions are rows of an array of shape (s, n), NaN where a repetition has no prediction. A statistic that is
-undefined in a repetition (a constant prediction) leaves that repetition out of the mean.
+Predictions are lines of an array of shape (s, n), NaN where a line has none. A line is a repetition, unless
+`repetition` says that several are of one: then the statistic of a repetition is the mean over its lines. A statistic
+that is undefined on a line (a constant prediction) leaves that line out of the mean.
+
+Repetitions on one test set are held to the rows that all of them have. With `own_rows` each keeps the rows that it has,
+for repetitions whose test sets were drawn anew: the groups are those of all test sets together, and a group is left out
+of, or swapped in, every repetition that holds it at once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metricsmith.errors import DataError
+from metricsmith.errors import DataError, OptionError
 from metricsmith.stats.resampling.clusters import jackknife_interval, left_out
 from metricsmith.stats.resampling.draws import (
     FloatArray,
@@ -31,7 +36,14 @@ from metricsmith.stats.resampling.permutation import PermutationTest, permutatio
 __all__ = ["repeated_interval", "repeated_mean", "repeated_permutation_test"]
 
 
-def repeated_mean(statistic: Statistic, predictions: ArrayLike, rating: ArrayLike) -> float:
+def repeated_mean(
+    statistic: Statistic,
+    predictions: ArrayLike,
+    rating: ArrayLike,
+    *,
+    own_rows: bool = False,
+    repetition: ArrayLike | None = None,
+) -> float:
     """The mean over repetitions of ``statistic(prediction, rating)``; NaN if no repetition has one.
 
     Parameters
@@ -39,9 +51,15 @@ def repeated_mean(statistic: Statistic, predictions: ArrayLike, rating: ArrayLik
     statistic : callable
     predictions : array_like, shape (s, n)
     rating : array_like, shape (n,)
+    own_rows : bool
+        True hands the statistic of each line the rows that it has, False all, with their NaN.
+    repetition : array_like, shape (s,), optional
+        The repetition of each line, by any numbers.
     """
     y = np.asarray(rating, dtype=float)
-    return float(_defined_mean(np.array([statistic(x, y) for x in _repetitions(predictions, y.size)])))
+    lines = _repetitions(predictions, y.size)
+    values = [_on_own_rows(statistic, x, y) if own_rows else statistic(x, y) for x in lines]
+    return float(_defined_mean(_by_repetition(np.array(values, dtype=float), _numbered(repetition, len(lines)))))
 
 
 def repeated_interval(
@@ -54,6 +72,8 @@ def repeated_interval(
     between: bool = True,
     level: float = 0.95,
     batched: bool = False,
+    own_rows: bool = False,
+    repetition: ArrayLike | None = None,
 ) -> Interval:
     """Interval of `repeated_mean` of a correlation, or of the difference of two, by leaving out each group in turn.
 
@@ -80,6 +100,12 @@ def repeated_interval(
         others, so that nothing is added for it.
     level, batched
         As in `metricsmith.stats.resampling.correlation_interval`.
+    own_rows : bool
+        Each line keeps the rows that it has. Line k of `against` then has the test set of line k of `predictions`: a
+        row that either lacks is left out of both, a line without a statistic takes its partner with it, and what
+        `between` adds is the variance of the differences.
+    repetition : array_like, shape (s,), optional
+        The repetition of each line, of both sides; needs `own_rows`.
 
     Returns
     -------
@@ -93,33 +119,39 @@ def repeated_interval(
     DataError
         If shapes do not fit or a group label is missing.
     OptionError
-        If `level` is out of range.
+        If `level` is out of range, or `repetition` comes without `own_rows`.
     """
     check_level(level)
+    if repetition is not None and not own_rows:
+        raise OptionError("repetition= says which lines share a test set: give own_rows=True with it")
     y = np.asarray(rating, dtype=float)
     sides = [_repetitions(side, y.size) for side in ([predictions] if against is None else [predictions, against])]
-    stacked, y, codes = _complete(sides, y, groups)
-    estimates, parts, added = list[float](), list[FloatArray](), list[tuple[float, int]]()
-    for rows in (stacked[: len(sides[0])], stacked[len(sides[0]) :])[: len(sides)]:
-        values = np.array([statistic(row, y) for row in rows], dtype=float)
-        kept, values = rows[~np.isnan(values)], values[~np.isnan(values)]
-        if not values.size:
+    stacked, y, codes = _kept(sides, y, groups, own_rows)
+    lines = (stacked[: len(sides[0])], stacked[len(sides[0]) :])[: len(sides)]
+    owners = [_numbered(repetition, len(rows)) for rows in lines]
+    values = [np.array([_on_own_rows(statistic, x, y) for x in rows]) for rows in lines]
+    defined = [~np.isnan(each) for each in values]
+    if own_rows:
+        defined = [np.logical_and.reduce(defined)] * len(defined)
+    present = int(codes.max(initial=-1)) + 1
+    means, parts = list[FloatArray](), list[FloatArray]()
+    for rows, owner, found, kept in zip(lines, owners, values, defined, strict=True):
+        if not kept.any():
             return Interval(math.nan, math.nan, level)
         without = list[FloatArray]()
-        for k, same in enumerate(_multiplicities(kept)):
-            without.append(without[same] if same < k else left_out(statistic, [kept[k], y], codes, batched))
-        estimates.append(float(values.mean()))
-        parts.append(np.mean(without, axis=0))
-        if between and values.size > 1:
-            added.append((float(values.var(ddof=1)) / values.size, values.size - 1))
+        for k, same in enumerate(_multiplicities(rows[kept])):
+            x = rows[kept][k]
+            here = ~np.isnan(x)
+            without.append(
+                without[same] if same < k else left_out(statistic, [x[here], y[here]], codes[here], batched, present)
+            )
+        means.append(_by_repetition(found[kept], owner[kept]))
+        parts.append(_by_repetition(np.array(without), owner[kept], np.mean).mean(axis=0))
+    estimate = float(means[0].mean()) - sum(float(one.mean()) for one in means[1:])
+    spread = [means[0] - means[1]] if own_rows and against is not None else means
+    added = [(float(one.var(ddof=1)) / one.size, one.size - 1) for one in spread if between and one.size > 1]
     reach = float(len(sides))
-    return jackknife_interval(
-        estimates[0] - sum(estimates[1:]),
-        parts[0] - sum(parts[1:]),
-        level=level,
-        bounds=(-reach, reach),
-        added=added,
-    )
+    return jackknife_interval(estimate, parts[0] - sum(parts[1:]), level=level, bounds=(-reach, reach), added=added)
 
 
 def repeated_permutation_test(
@@ -132,6 +164,8 @@ def repeated_permutation_test(
     permutations: int = 1000,
     seed: int = 0,
     batched: bool = False,
+    own_rows: bool = False,
+    repetition: ArrayLike | None = None,
 ) -> PermutationTest:
     """Test the difference of two `repeated_mean` by swapping whole groups, in all repetitions at once.
 
@@ -148,6 +182,8 @@ def repeated_permutation_test(
         Repetition k of the one is swapped with repetition k of the other.
     rating, groups, permutations, seed, batched
         As in `paired_permutation_test`.
+    own_rows, repetition
+        As in `repeated_interval`.
 
     Raises
     ------
@@ -161,27 +197,33 @@ def repeated_permutation_test(
     sides = [_repetitions(first, y.size), _repetitions(second, y.size)]
     if len(sides[0]) != len(sides[1]):
         raise DataError(f"{len(sides[0])} and {len(sides[1])} repetitions: give as many of both predictions")
-    stacked, y, codes = _complete(sides, y, groups)
-    stacked = np.array([standardized(row) for row in stacked])
+    stacked, y, codes = _kept(sides, y, groups, own_rows)
+    for row in stacked:
+        row[~np.isnan(row)] = standardized(row[~np.isnan(row)])
     a, b = stacked[: len(sides[0])], stacked[len(sides[0]) :]
-    observed = np.array([float(statistic(x, y)) - float(statistic(z, y)) for x, z in zip(a, b, strict=True)])
+    observed = np.array(
+        [_on_own_rows(statistic, x, y) - _on_own_rows(statistic, z, y) for x, z in zip(a, b, strict=True)]
+    )
+    kept, owner = ~np.isnan(observed), _numbered(repetition, len(a))
     counts = _multiplicities(np.concatenate([a, b], axis=1))
     random = np.random.default_rng(seed)
     groups_present = int(codes.max(initial=-1)) + 1
     draws = []
     for picks in chunks(permutations, codes.size):
         swap = (random.random((picks, groups_present)) < 0.5)[:, codes]
-        ratings = np.broadcast_to(y, swap.shape)
         parts = np.empty((len(a), picks))
         for k, same in enumerate(counts):
             if same < k:
                 parts[k] = parts[same]
                 continue
-            mixed = (np.where(swap, b[k], a[k]), np.where(swap, a[k], b[k]))
-            one, other = (values_by_draw(statistic, [side, ratings], batched) for side in mixed)
-            parts[k] = one - other
-        draws.append(_defined_mean(parts[~np.isnan(observed)]))
-    return permutation_p_value(float(_defined_mean(observed)), np.concatenate(draws))
+            here = ~np.isnan(a[k])
+            swapped, own, other = swap[:, here], a[k, here], b[k, here]
+            ratings = np.broadcast_to(y[here], swapped.shape)
+            mixed = (np.where(swapped, other, own), np.where(swapped, own, other))
+            one, two = (values_by_draw(statistic, [side, ratings], batched) for side in mixed)
+            parts[k] = one - two
+        draws.append(_defined_mean(_by_repetition(parts[kept], owner[kept])))
+    return permutation_p_value(float(_defined_mean(_by_repetition(observed[kept], owner[kept]))), np.concatenate(draws))
 
 
 def _repetitions(predictions: ArrayLike, n: int) -> FloatArray:
@@ -193,22 +235,55 @@ def _repetitions(predictions: ArrayLike, n: int) -> FloatArray:
     return values
 
 
-def _complete(
-    sides: Sequence[FloatArray], rating: FloatArray, groups: Groups | None
+def _numbered(repetition: ArrayLike | None, lines: int) -> IntArray:
+    """The repetition of each line as a number: its own, unless `repetition` says otherwise."""
+    numbers = np.arange(lines) if repetition is None else np.asarray(repetition)
+    if numbers.shape != (lines,):
+        raise DataError(f"repetition of shape {numbers.shape} for {lines} lines of predictions: give one number a line")
+    return numbers
+
+
+def _defined_mean(values: FloatArray, axis: int = 0) -> FloatArray:
+    """The mean along an axis over what is not NaN; NaN where nothing is left."""
+    defined = ~np.isnan(values)
+    total, count = np.where(defined, values, 0.0).sum(axis=axis), defined.sum(axis=axis)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), math.nan))
+
+
+def _by_repetition(
+    values: FloatArray, repetition: IntArray, mean: Callable[..., FloatArray] = _defined_mean
+) -> FloatArray:
+    """The lines of each repetition averaged along the first axis."""
+    averages = [mean(values[repetition == one], axis=0) for one in np.unique(repetition)]
+    return np.reshape(averages, (len(averages), *values.shape[1:]))
+
+
+def _on_own_rows(statistic: Statistic, prediction: FloatArray, rating: FloatArray) -> float:
+    """The statistic on the rows that have a prediction; NaN without any."""
+    here = ~np.isnan(prediction)
+    return float(statistic(prediction[here], rating[here])) if here.any() else math.nan
+
+
+def _kept(
+    sides: Sequence[FloatArray], rating: FloatArray, groups: Groups | None, own_rows: bool
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """All repetitions stacked, the ratings and the group numbers, on the rows that have everything."""
-    columns, codes = complete_rows([*np.vstack(sides), rating], groups)
-    return np.array(columns[:-1]), columns[-1], codes
+    """All lines stacked, the ratings and the group numbers, on the rows that have everything.
+
+    With `own_rows` on the rated rows that any line has; partners lack the same rows then.
+    """
+    if own_rows and len({len(side) for side in sides}) > 1:
+        raise DataError(f"{len(sides[0])} and {len(sides[1])} lines: with own_rows each line needs its partner")
+    stacked = np.vstack(sides)
+    missing = np.isnan(stacked)
+    if own_rows:
+        missing = np.tile(missing.reshape(len(sides), -1, rating.size).any(axis=0), (len(sides), 1))
+        stacked = np.where(missing, math.nan, stacked)
+    lacking = missing.all(axis=0) if own_rows else missing.any(axis=0)
+    (kept,), codes = complete_rows([np.where(lacking, math.nan, rating)], groups)
+    return stacked[:, ~(lacking | np.isnan(rating))], kept, codes
 
 
 def _multiplicities(predictions: FloatArray) -> list[int]:
     """For each repetition the first that equals it: what is deterministic need not be computed again."""
     first: dict[bytes, int] = {}
     return [first.setdefault(row.tobytes(), k) for k, row in enumerate(predictions)]
-
-
-def _defined_mean(values: FloatArray) -> FloatArray:
-    """The mean along the first axis over what is not NaN; NaN where nothing is left."""
-    defined = ~np.isnan(values)
-    total, count = np.where(defined, values, 0.0).sum(axis=0), defined.sum(axis=0)
-    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), math.nan))
