@@ -15,8 +15,8 @@ from metricsmith.bank.base import numbers_kept
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
 from metricsmith.formats import count, jsonable
+from metricsmith.optimizers.candidates import candidates_kept
 from metricsmith.optimizers.induce import prepare
-from metricsmith.optimizers.kept import candidates_kept
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.spending import spending
 from metricsmith.optimizers.splitting import Division
