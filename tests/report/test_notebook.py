@@ -14,6 +14,7 @@ from metricsmith.report.notebook import SHORT, NotebookRecord, short_form
 from metricsmith.report.render import render_brief
 
 RECORDS = {
+    "ablation": "Ablation",
     "induction": "RunRecord",
     "comparison": "Comparison",
     "distillation": "Distillation",

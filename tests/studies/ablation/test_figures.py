@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
+from grids import SETTINGS, TABLE, made
+from metricsmith.stats.correlation import batch_kendall_tau_b
 from metricsmith.stats.resampling import (
-    correlation_interval,
     holm,
     mean_interval,
     paired_permutation_test,
@@ -18,34 +18,11 @@ from metricsmith.stats.resampling import (
     repeated_permutation_test,
 )
 from metricsmith.studies.ablation.figures import figures
-from metricsmith.studies.ablation.grid import Grid, Part, Setting
-from metricsmith.studies.ablation.runs import CellRun
-from rated import rated_table
+from metricsmith.studies.ablation.grid import Grid, Part
 
-TABLE = rated_table()
-SMALL, LARGE, NONE = Setting("small", k=5), Setting("large", k=30), Setting("none", k=1)
+LARGE, SMALL, NONE = SETTINGS[0], SETTINGS[2], SETTINGS[3]
 GRID = Grid("Sizes", (Part("All", (LARGE, SMALL, NONE)), Part("Two", (LARGE, SMALL))), LARGE, seeds=3)
-SPREAD = {"large": 0.3, "small": 1.5, "none": 9.0}
-
-
-def made(setting, seed, *, lines=1, name="notices", rows=0, **changes):
-    """A cell whose predictions follow the ratings as closely as its setting says."""
-    random = np.random.default_rng([seed, len(setting)])
-    labels = np.array(TABLE.groups)
-    chosen = np.random.default_rng(seed).choice(np.unique(labels), 9, replace=False)
-    test = np.flatnonzero(np.isin(labels, chosen))
-    values = TABLE.ratings[test] + SPREAD[setting] * random.normal(size=(lines, test.size))
-    taus = [kendall_tau_b(line, TABLE.ratings[test]) for line in values]
-    interval = correlation_interval(batch_kendall_tau_b, values[0], TABLE.ratings[test], labels[test], batched=True)
-    cell = CellRun(
-        setting, name, rows, seed, learned=tuple(range(12)), test=tuple(test.tolist()),
-        names=tuple(f"m{number}" for number in range(lines)), values=tuple(map(tuple, values.tolist())),
-        tau=float(np.mean(taus)), interval=interval, components=("bleu",),
-    )  # fmt: skip
-    return replace(cell, **changes)
-
-
-RUNS = [made(setting, seed) for setting in SPREAD for seed in range(3)]
+RUNS = [made(setting.label, seed) for setting in (LARGE, SMALL, NONE) for seed in range(3)]
 
 
 def on_table(run):
@@ -69,7 +46,7 @@ def test_a_cell_is_held_against_the_reference_of_its_seed_by_the_tests_of_two_pr
     )
     block = holm([cells[4].p_value, cells[7].p_value])
     assert (cells[4].p_adjusted, cells[7].p_adjusted) == tuple(block)
-    assert (cell.tau, cell.interval, cell.learned, cell.test, cell.groups) == (run.tau, run.interval, 12, 27, 9)
+    assert (cell.tau, cell.interval, cell.learned, cell.test, cell.groups) == (run.tau, run.interval, 33, 27, 9)
     assert all(math.isnan(one.difference) and math.isnan(one.p_adjusted) for one in cells[:3])
 
 
@@ -120,8 +97,8 @@ def test_a_constant_metric_has_no_tau_and_no_difference():
 @pytest.mark.parametrize("counts", [(4, 4), (4, 1), (2, 3)])
 def test_candidates_are_averaged_in_each_seed(counts):
     own, other = counts
-    runs = [made("large", seed, lines=other) for seed in range(3)] + [
-        made("small", seed, lines=own) for seed in range(3)
+    runs = [made(LARGE.label, seed, lines=other) for seed in range(3)] + [
+        made(SMALL.label, seed, lines=own) for seed in range(3)
     ]
     cells, (part, _) = figures(runs, replace(GRID, measure="candidates"), {"notices": TABLE})
     small = part.lines[1]
@@ -137,7 +114,7 @@ def test_learning_rows_make_a_curve_and_blocks_of_their_own():
     _, (part,) = figures(runs, Grid("N", (Part("Curve", settings),), LARGE), {"notices": TABLE})
     assert part.curve
     assert [(line.setting, line.rows, line.reference) for line in part.lines] == [
-        ("large", 10, True), ("large", 20, True), ("small", 10, False), ("small", 20, False),
+        (LARGE.label, 10, True), (LARGE.label, 20, True), (SMALL.label, 10, False), (SMALL.label, 20, False),
     ]  # fmt: skip
     assert all(line.p_adjusted == line.p_value for line in part.lines[2:]), "one test a block"
 

@@ -45,8 +45,8 @@ from metricsmith.report.render import write_document
 from metricsmith.stats.resampling import Interval
 
 __all__ = [
-    "COMPARISON_FILES", "COSTS", "ComparisonDocument", "columns", "comparison_verdict", "cost_lines", "method_cells",
-    "by_tau", "write_comparison",
+    "COMPARISON_FILES", "COSTS", "SIGNIFICANT", "ComparisonDocument", "by_tau", "columns", "comparison_verdict",
+    "cost_lines", "mean_over_seeds", "method_cells", "write_comparison",
 ]  # fmt: skip
 
 COMPARISON_FILES = ("compare.html", "compare.md", "compare.json")
@@ -200,7 +200,7 @@ def columns(record: Comparison) -> tuple[str, ...]:
 def method_cells(record: Comparison, line: MethodResult) -> tuple[str, ...]:
     """One method's figures, as `columns` names them."""
     return (
-        _mean(line),
+        mean_over_seeds(line.tau, line.over_seeds),
         ends(line.over_rows),
         ends(line.over_both),
         "reference" if line.key == record.reference else statistic(line.difference, signed=True),
@@ -256,13 +256,14 @@ def comparison_verdict(record: Comparison) -> Verdict:
     return Verdict("bad" if sure else "unsure", sentence)
 
 
-def _mean(line: MethodResult) -> str:
-    low, high = line.over_seeds.low, line.over_seeds.high
-    if math.isnan(line.tau) or math.isnan(low):
-        return statistic(line.tau)
+def mean_over_seeds(tau: float, over_seeds: Interval) -> str:
+    """A mean with half the width of its interval over seeds, or that interval itself where it was cut to -1 and 1."""
+    low, high = over_seeds.low, over_seeds.high
+    if math.isnan(tau) or math.isnan(low):
+        return statistic(tau)
     if high > low and max(-low, high) >= 1:
-        return f"{statistic(line.tau)} ({ends(line.over_seeds)})"
-    return f"{statistic(line.tau)} ± {statistic((high - low) / 2)}"
+        return f"{statistic(tau)} ({ends(over_seeds)})"
+    return f"{statistic(tau)} ± {statistic((high - low) / 2)}"
 
 
 def _stated(found: Interval) -> str:

@@ -14,7 +14,7 @@ from metricsmith.formats import raw, single_line
 from metricsmith.report.blocks import Markup, element
 
 __all__ = [
-    "WIDTH", "LinearAxis", "connected", "dot", "frame", "level_frame", "picture", "svg_text",
+    "WIDTH", "LinearAxis", "LogAxis", "connected", "dot", "frame", "level_frame", "picture", "svg_text",
     "tick_label", "ticks",
 ]  # fmt: skip
 
@@ -68,6 +68,17 @@ class LinearAxis:
         """The position of `value`, held inside the axis."""
         share = (min(self.high, max(self.low, value)) - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
+
+
+class LogAxis(LinearAxis):
+    """The same on a logarithmic scale; ``0 < low``."""
+
+    __slots__ = ()
+
+    def __call__(self, value: float) -> float:
+        """The position of `value`, held inside the axis."""
+        low, high = math.log(self.low), math.log(self.high)
+        return LinearAxis(low, high, self.start, self.end)(math.log(max(value, self.low)))
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
