@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from metricsmith.cli.options import (
+    CandidateOptions,
     LimitOptions,
     ModelOptions,
     OutputOptions,
@@ -58,6 +59,32 @@ def test_a_temperature_below_zero_is_code_2(run, own, tmp_path, temperature):
     code, _, err = run("induce", own, "--target", "rating", *model, "--out", tmp_path / "o")
     assert code == 2
     assert "must be a number from 0" in err
+
+
+def test_generators_are_counts_by_family_in_their_order():
+    counts = CandidateOptions(generators=" rubric=5, criterion = 10,code=0").judge_counts()
+    assert list(counts.items()) == [("rubric", 5), ("criterion", 10), ("code", 0)]
+    assert CandidateOptions().judge_counts() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "'' must be NAME=COUNT"),
+        ("criterion", "'criterion' must be NAME=COUNT with a whole number from 0 to 999: write criterion=10,rubric=5"),
+        ("criterion=-1", "'criterion=-1' must be"),
+        ("criterion=1000", "'criterion=1000' must be"),
+        ("criterion=\u0663", "must be NAME=COUNT"),
+        ("=3", "'=3' must be"),
+        ("criterion=1,", "'' must be"),
+        ("criterion=1,rubric=2,criterion=3", "names criterion twice, 1 and 3"),
+        ("criterion=1,rubrik=2", "no judge family 'rubrik' (did you mean 'rubric'?); there are criterion, rubric,"),
+    ],
+)
+def test_generators_that_cannot_be_read_are_code_2(run, own, tmp_path, text, says):
+    code, _, err = run("induce", own, "--target", "rating", "--generators", text, "--out", tmp_path / "o")
+    assert code == 2
+    assert says in " ".join(err.split())
 
 
 def command(**options):

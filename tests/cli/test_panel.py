@@ -35,6 +35,12 @@ def test_the_plan_says_which_judges_are_asked_together(planned):
     assert "17 generated judges (15 of them asked together), " in planned("--panel")[0]
 
 
+def test_generators_are_chosen_by_name_and_number(planned):
+    printed, requests = planned("--generators", "criterion=3,rubric_examples=2")
+    assert "5 generated judges, " in printed
+    assert requests == 1 + 2 + 5 * ROWS
+
+
 def test_a_panel_spares_fourteen_of_fifteen_requests_a_row(planned):
     assert planned()[1] - planned("--panel")[1] == 14 * ROWS
 

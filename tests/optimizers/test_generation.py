@@ -61,6 +61,26 @@ def test_an_axis_whose_rubric_fails_is_left_out_and_said():
     assert any("no rubric for 'Plain words'" in note for note in generated.notes)
 
 
+def test_rubrics_from_examples_show_what_the_request_for_axes_does_and_are_off_unless_asked_for():
+    assert "rubric_examples" not in DEFAULT_COUNTS
+    generated, server = made(counts={"criterion": 1, "rubric_examples": 2})
+    assert server.requests == generated.usage.requests == 1 + 2
+    assert [judge.kind for judge in generated.metrics] == ["criterion_judge"] + ["rubric_judge"] * 2
+    assert [judge.settings.criterion for judge in generated.metrics] == list(QUALITIES[:3])
+    axes, *rubrics = server.prompts
+
+    def shown(prompt):
+        return prompt.rsplit("[[ ## liked ## ]]", 1)[1].split("[[ ## c")[0]
+
+    assert {shown(prompt) for prompt in rubrics} == {shown(axes)}
+    assert all("rating 5 (1 to 5)" in shown(prompt) for prompt in rubrics)
+
+
+def test_rubrics_without_examples_see_no_row():
+    _, server = made(counts={"rubric": 1})
+    assert not any(row.output in server.prompts[1] for row in ROWS)
+
+
 def test_geval_judges_have_written_steps_and_are_off_unless_asked_for():
     assert "geval" not in DEFAULT_COUNTS
     generated, server = made(counts={"criterion": 1, "geval": 3})

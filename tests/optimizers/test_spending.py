@@ -18,7 +18,7 @@ from metricsmith.datasets.table import read_table
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.model_calls import metering
 from metricsmith.model_calls.calls import model_call
-from metricsmith.model_calls.limits import price
+from metricsmith.model_calls.limits import estimate_tokens, price
 from metricsmith.model_calls.rate_limiter import RateLimiter, spanning, use
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce, prepare
@@ -26,6 +26,7 @@ from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.spending import PassRows, budget_lines, estimate_passes, spending
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.splitting import Division
+from metricsmith.programs.generators.axes import contrast
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status, Usage
 from metricsmith.scoring import Budget, Concurrency
@@ -114,6 +115,17 @@ def test_judges_that_learn_ask_what_their_search_does():
 def test_criterion_judges_take_no_request_of_their_own():
     assert estimated(passing(), counts={"criterion": 7}).requests == 1 + 7 * 12
     assert estimated(passing(), counts={"rubric": 7}).requests == 8 + 7 * 12
+
+
+def test_rubrics_from_examples_take_the_requests_of_rubrics_and_the_tokens_of_the_examples():
+    plain, shown = (estimated(passing(), counts={name: 2}) for name in ("rubric", "rubric_examples"))
+    assert shown.requests == plain.requests
+    examples = contrast(ROWS, TASK)
+    more = shown.prompt_tokens - plain.prompt_tokens
+    longer_name = 2  # tokens of the judge that stands in, in each of its 2 x 12 prompts
+    assert more == 2 * estimate_tokens(examples.liked + examples.disliked) + 24 * longer_name
+    seated = [estimated(passing(), counts={name: 2}, panel=True).requests for name in ("rubric", "rubric_examples")]
+    assert seated == [1 + 2 + 12] * 2
 
 
 def test_geval_judges_take_one_request_each_for_their_steps_and_no_seat_on_a_panel():

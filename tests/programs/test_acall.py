@@ -21,7 +21,7 @@ from metricsmith.optimizers.specialist import Specialist
 from metricsmith.optimizers.tuning.student import JudgementTable, Student
 from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator
 from metricsmith.programs.generators.code import CodeGenerator
-from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
+from metricsmith.programs.generators.rubrics import ExampleRubricGenerator, RubricGenerator, StepsGenerator
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.base import Judge, MetricProgram, ModelAsker, ModelMetric, Predictor
 from metricsmith.programs.judges.choice import ChoiceJudge, OptionMember, OptionsJudge, ResponseSetJudge
@@ -116,6 +116,9 @@ CASES = {
     AxesGenerator: (AxesGenerator, {"task": "t", "rating": "r", "liked": "l", "disliked": "d", "count": 1}),
     DimensionsGenerator: (DimensionsGenerator, {"task": "t", "rating": "r", "count": 1}),
     RubricGenerator: (RubricGenerator, {"task": "t", "criterion": "c"}),
+    ExampleRubricGenerator: (
+        ExampleRubricGenerator, {"task": "t", "rating": "r", "liked": "l", "disliked": "d", "criterion": "c"},
+    ),
     CodeGenerator: (CodeGenerator, WRITING),
     StepsGenerator: (StepsGenerator, {"task": "t", "criterion": "c"}),
     DegradationStrategies: (DegradationStrategies, {"task": "t", "dimension": "d", "examples": "e"}),

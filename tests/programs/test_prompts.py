@@ -14,7 +14,7 @@ from dspy.utils import DummyLM
 from metricsmith.metric import make_row
 from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator, contrast
 from metricsmith.programs.generators.code import CodeGenerator, tried
-from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
+from metricsmith.programs.generators.rubrics import ExampleRubricGenerator, RubricGenerator, StepsGenerator
 from metricsmith.programs.judges.choice import ChoiceJudge, ResponseSetJudge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import KINDS, DirectAssessment, ESAJudge
@@ -95,6 +95,15 @@ def axes():
     )
 
 
+def rubric_from_examples():
+    rows = [make_row(f"Version {number}.", input="Notice.", rating=number) for number in (1, 2, 4, 5)]
+    shown = contrast(rows, TASK, each=2)
+    return ExampleRubricGenerator()(
+        task=TASK.description, rating="rating, from 1 to 5", liked=shown.liked, disliked=shown.disliked,
+        criterion="Plain words: every word is short.",
+    )  # fmt: skip
+
+
 def function(source=""):
     rows = [make_row(f"Version {number}.", input="Notice.", rating=number) for number in (1, 2, 4, 5)]
     shown = contrast(rows, TASK, each=1)
@@ -135,6 +144,7 @@ ASKED = {
     "panel": panel,
     "axes": axes,
     "rubric": lambda: RubricGenerator()(task=TASK.description, criterion="Plain words: every word is short."),
+    "rubric_from_examples": rubric_from_examples,
     "steps": lambda: StepsGenerator()(task=TASK.description, criterion="Plain words: every word is short."),
     "function": function,
     "function_repair": lambda: function("def score(output, input, references):\n    return print(output)"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, is_dataclass, replace
@@ -32,6 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
+COUNT = re.compile(r"[0-9]{1,3}")  # of a family
 LM, API_BASE = "METRICSMITH_LM", "METRICSMITH_API_BASE"  # variables of the environment
 
 # Options of more than one group.
@@ -297,6 +299,12 @@ class CandidateOptions:
     regression: Annotated[str, typer.Option(help="auto (PriorRidge) or pls (the paper's).")] = "auto"
     n: Annotated[int | None, typer.Option("--n", help="How many components; by default 12, fewer with judges.")] = None
     k: Annotated[int, typer.Option("--k", help="How many metrics retrieval keeps.")] = 30
+    generators: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=COUNT,...", help="Judges to generate; by default criterion=10,rubric=5,examples=1,tuned=1."
+        ),
+    ] = None
     judge: Annotated[
         list[Path] | None,
         typer.Option("--judge", metavar="FILE.json", help="A saved judge or metric as a candidate of your own."),
@@ -318,6 +326,27 @@ class CandidateOptions:
         bool,
         typer.Option("--strict", help="Stop where a judge cannot be made or fails too often, instead of a warning."),
     ] = False
+
+    def judge_counts(self) -> dict[str, int] | None:
+        """The families of ``--generators`` in their order, and how many of each; None without it.
+
+        Raises
+        ------
+        OptionError
+            If a part is not of the form, or a family named twice. An induction knows the families.
+        """
+        counts: dict[str, int] = {}
+        for part in () if self.generators is None else self.generators.split(","):
+            name, _, number = (word.strip() for word in part.partition("="))
+            if not (name and COUNT.fullmatch(number)):
+                raise OptionError(
+                    f"--generators {part.strip()!r} must be NAME=COUNT with a whole number from 0 to 999: write "
+                    "criterion=10,rubric=5"
+                )
+            if name in counts:
+                raise OptionError(f"--generators names {name} twice, {counts[name]} and {number}: give one number")
+            counts[name] = int(number)
+        return counts or None
 
     def judge_files(self) -> dict[str, Path]:
         """The files of ``--judge`` by what they are to the caller, none of which is written over."""

@@ -186,8 +186,8 @@ def auto_metrics(
         _compare_models(metric, lm)
     return AutoMetrics(
         metrics=own or None, bank_models=models, local=local, lm=lm, bank=candidates.bank, k=candidates.k,
-        n=candidates.n, full=candidates.full, regression=candidates.regression, panel=candidates.panel,
-        allow_missing=candidates.allow_missing, strict=candidates.strict,
+        generators=candidates.judge_counts(), n=candidates.n, full=candidates.full, regression=candidates.regression,
+        panel=candidates.panel, allow_missing=candidates.allow_missing, strict=candidates.strict,
         allow_columns=tuple(table.allow_column or ()), **limits.scoring(), **options,
     )  # fmt: skip
 

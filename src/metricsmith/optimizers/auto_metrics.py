@@ -52,10 +52,12 @@ class AutoMetrics(Options):
         without a language model as ``existing``; with one as ``generated`` below `generated_only_below` rated training
         rows and as ``all`` from there on.
     generators : mapping of str to int, optional
-        Family (``criterion``, ``rubric``, ``geval``, ``code``, ``examples``, ``tuned``) to number of metrics; by
-        default the paper's 10 single-criterion, 5 rubric, 1 example-based and 1 tuned by MIPROv2. Judges of the family
-        ``geval`` need a model that gives log-probabilities. Those of ``code`` are no judges but functions that the
-        model writes; they need the extra ``code``, and those are candidates that go with the ratings beyond chance.
+        Family (``criterion``, ``rubric``, ``rubric_examples``, ``geval``, ``prometheus``, ``code``, ``examples``,
+        ``tuned``) to number of metrics; by default the paper's 10 single-criterion, 5 rubric, 1 example-based and 1
+        tuned by MIPROv2. Rubrics of ``rubric_examples`` are written from rated examples, as in the paper, at more
+        tokens. Judges of the family ``geval`` need a model that gives log-probabilities. Those of ``code`` are no
+        judges but functions that the model writes; they need the extra ``code``, and those are candidates that go with
+        the ratings beyond chance.
     columns, prior_columns : sequence of str
         Scores that the rows bring along under ``columns``, and those among them declared to measure the
         target.

@@ -36,7 +36,7 @@ from metricsmith.records import MetricCard, Status, Task, Usage
 from metricsmith.threads import Memo
 
 __all__ = [
-    "Candidates", "Pool", "candidates_kept", "card_key", "generate_candidates", "pool_cards", "ranked",
+    "Candidates", "Pool", "candidates_kept", "card_key", "card_ranking", "generate_candidates", "pool_cards",
     "recommender_key", "recommender_of", "retrieve_candidates",
 ]  # fmt: skip
 
@@ -258,7 +258,7 @@ def _recommended(
         return list(pool), (), Usage()
     notes, usage = [], Usage()
     try:
-        choice = ranked(cards, task, k, recommender)
+        choice = card_ranking(cards, task, k, recommender)
     except MetricsmithError as problem:
         if ends_all(problem):
             raise
@@ -310,7 +310,7 @@ def candidates_kept() -> Iterator[None]:
 
 
 def _asked_once(make: Callable[[], Made], *parts: Any) -> Made:
-    """What `make` makes, or what it made for equal parts inside `candidates_kept`, which has no usage then."""
+    """The result of `make`, or inside `candidates_kept` that of before for equal parts, which has no usage then."""
     memo: Memo[Made] | None = _KEPT.get()
     if memo is None or None in parts:
         return make()
@@ -324,7 +324,7 @@ def _asked_once(make: Callable[[], Made], *parts: Any) -> Made:
     return found if asked else replace(found, usage=Usage())
 
 
-def ranked(cards: Sequence[MetricCard], task: Task, k: int, recommender: Recommender) -> Recommendation:
+def card_ranking(cards: Sequence[MetricCard], task: Task, k: int, recommender: Recommender) -> Recommendation:
     """The `k` cards that a recommender names; inside `candidates_kept` it is asked once."""
     parts = [[asdict(card) for card in cards], asdict(task), k, recommender_key(recommender)]
     return _asked_once(lambda: recommender.recommend(task, cards, k), *parts)
@@ -338,7 +338,7 @@ def _model_key(lm: Any = None) -> list[Any]:
 
 
 def recommender_key(recommender: Any) -> list[Any] | None:
-    """What decides a recommender's order besides its arguments, as data; None for one that is not of this package."""
+    """Everything but its arguments that decides a recommender's order, as data; None if it is not of this package."""
     kind, parts = type(recommender), list[Any]()
     if kind is PipelineRecommender:
         stages = [recommender.first, *([recommender.second] if recommender.second else [])]

@@ -29,7 +29,7 @@ from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.asked_scale import asked_scale
 from metricsmith.programs.generators.axes import AxesGenerator, contrast
 from metricsmith.programs.generators.code import REPAIRS, CodeGenerator, CodeTrial, WrittenCode, written_code
-from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
+from metricsmith.programs.generators.rubrics import ExampleRubricGenerator, RubricGenerator, StepsGenerator
 from metricsmith.programs.judges.base import Judge, slug
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.geval import GEval
@@ -45,9 +45,7 @@ __all__ = [
 
 # AutoMetrics, section 3.1: 10 single-criterion and 5 rubric judges.
 DEFAULT_COUNTS: Mapping[str, int] = {"criterion": 10, "rubric": 5}
-AXES_EXAMPLES = (
-    5  # rated outputs of either end that the request for axes shows; requests for functions show some of them
-)
+AXES_EXAMPLES = 5  # rated outputs of either end that the request for axes shows; other requests show some of them
 PARSE_TRIES = 4  # a lost generation request costs a whole judge, or all of them: try harder than for one judgement
 
 
@@ -216,7 +214,13 @@ def axes_inputs(rows: Sequence[dspy.Example], task: Task, count: int, *, seed: i
 
 def code_inputs(axis: Axis, rows: Sequence[dspy.Example], task: Task, *, seed: int = 0) -> dict[str, Any]:
     """The inputs of `CodeGenerator` for one axis, from rated rows; `seed` as for `contrast`."""
-    return _rated_inputs(rows, task, GENERATORS["code"].examples, seed) | rubric_inputs(axis, task)
+    return _inputs("code", axis, Material(task, rows, seed))
+
+
+def _inputs(family: str, axis: Axis, material: Material) -> dict[str, Any]:
+    """The inputs of what writes one metric of a family, with as many rated examples as the family shows."""
+    each, task = GENERATORS[family].examples, material.task
+    return (_rated_inputs(material.rows, task, each, material.seed) if each else {}) | rubric_inputs(axis, task)
 
 
 def _rated_inputs(rows: Sequence[dspy.Example], task: Task, each: int, seed: int) -> dict[str, Any]:
@@ -257,7 +261,7 @@ def _written(
     generator, task = make_generator(), material.task
 
     def write(axis: Axis) -> Call:
-        return model_call(generator, parse_tries=PARSE_TRIES, **rubric_inputs(axis, task))
+        return model_call(generator, parse_tries=PARSE_TRIES, **_inputs(family, axis, material))
 
     calls = in_threads([partial(write, axis) for axis in axes], len(axes), "metricsmith writing")
     made = Generated(usage=sum((call.usage for call in calls), Usage()))
@@ -317,6 +321,10 @@ def _no_sandbox() -> str:
 GENERATORS: Mapping[str, GeneratorFamily] = {
     "criterion": GeneratorFamily(_criterion_judges, requests_each=0),
     "rubric": GeneratorFamily(partial(_written, RubricGenerator, "rubric", RubricJudge), requests_each=1),
+    "rubric_examples": GeneratorFamily(  # those of the request for axes: the paper does not say how many
+        partial(_written, ExampleRubricGenerator, "rubric_examples", RubricJudge),
+        requests_each=1, examples=AXES_EXAMPLES,
+    ),
     "geval": GeneratorFamily(  # on no panel, whose answer has no one token to look at
         partial(_written, StepsGenerator, "geval", partial(GEval, mode="logprob"), what="evaluation steps"),
         requests_each=1, on_panels=False,

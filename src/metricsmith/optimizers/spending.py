@@ -192,7 +192,7 @@ def _sample(family: str, task: Task, number: int = 0) -> Judge:
     criterion: dict[str, Any] = {"criterion": name, "meaning": MEANING, "task": task.description, "name": name}
     if family == "criterion":
         return CriterionJudge(**criterion)
-    if family == "rubric":
+    if family in ("rubric", "rubric_examples"):
         return RubricJudge(**criterion, levels=[LEVEL] * 5)
     if family == "prometheus":
         return PrometheusJudge(**criterion, levels=[LEVEL] * 5)

@@ -118,7 +118,7 @@ def _chosen(table: Table, options: Options, task: Task, division: Division, more
     if division.split == "cv":
         return crossed()
     held = _splits(table, options, task, Division(fraction=FRACTION))
-    return held if division.split == "holdout" else settled(held, crossed, task, options, more)
+    return held if division.split == "holdout" else _settled(held, crossed, task, options, more)
 
 
 def _splits(table: Table, options: Options, task: Task, division: Division) -> Splits:
@@ -167,7 +167,7 @@ def _named_groups(table: Table, rated: RatedRows) -> RatedRows:
     return replace(rated, rows=[row.without(*(name for name in names if name in row)) for row in rated.rows])
 
 
-def settled(
+def _settled(
     held: Splits, crossed: Callable[[], Splits], task: Task, options: Options, more: RatedRows | None = None
 ) -> Splits:
     """The splits that ``--split auto`` takes.

@@ -166,9 +166,9 @@ def test_options_without_a_meaning_are_refused(options, said):
 
 
 def test_settings_of_a_method_have_ranges(monkeypatch):
-    from metricsmith.bank.models.trained import Setting
+    from metricsmith.bank.models.trained import TrainingOption
 
-    known = {"rank": Setting(16, 1, 256), "rate": Setting(1e-4, 0, 1, whole=False)}
+    known = {"rank": TrainingOption(16, 1, 256), "rate": TrainingOption(1e-4, 0, 1, whole=False)}
     monkeypatch.setattr(ridge, "SETTINGS", known)
     assert FinetunedMetric(TASK, "ridge", settings={"rank": 4})._in_force() == {"rank": 4, "rate": 1e-4}
     for settings, said in [

@@ -15,7 +15,7 @@ import numpy as np
 
 from metricsmith.bank.base import BankMetric, Family, FloatArray, Names, Reasoned, TextBatch, where_filled
 from metricsmith.bank.models.spec import ModelSpec
-from metricsmith.bank.models.trained import RatedTexts, Setting, Trained, Weights, packed
+from metricsmith.bank.models.trained import RatedTexts, Trained, TrainingOption, Weights, packed
 from metricsmith.datasets.splits import group_of
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.metric import content_hash, row_text
@@ -48,7 +48,7 @@ CHECKPOINTS = {
 class TrainingMethod(Protocol):
     """The contents of a file in `METHODS`."""
 
-    SETTINGS: Mapping[str, Setting]
+    SETTINGS: Mapping[str, TrainingOption]
     NEEDS: tuple[str, ...]  # Python modules beside torch and transformers
     SUMMARY: str  # of the card: what is learned
 

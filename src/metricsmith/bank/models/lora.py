@@ -23,7 +23,7 @@ from metricsmith.bank.models.engine.batching import batched, finite, in_batches,
 from metricsmith.bank.models.engine.encoder import token_ids
 from metricsmith.bank.models.engine.loader import computing, network
 from metricsmith.bank.models.spec import ModelSpec
-from metricsmith.bank.models.trained import RatedTexts, Setting, Weights
+from metricsmith.bank.models.trained import RatedTexts, TrainingOption, Weights
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.stats.correlation import FloatArray
 
@@ -32,17 +32,17 @@ __all__ = ["NEEDS", "PAPER", "SETTINGS", "SUMMARY", "predict", "train"]
 logger = logging.getLogger("metricsmith.bank")
 NEEDS = ("peft",)
 SUMMARY = "low-rank adapters on all linear layers and a new last layer, trained on the ratings"
-SETTINGS: Mapping[str, Setting] = MappingProxyType(
+SETTINGS: Mapping[str, TrainingOption] = MappingProxyType(
     {
-        "rank": Setting(16, 1, 256),
-        "rate": Setting(2e-4, 1e-7, 0.1, whole=False),  # of learning, at the end of the warm-up
-        "batch": Setting(16, 1, 1024),  # rows of a step
-        "steps": Setting(300, 1, 100_000),
-        "epochs": Setting(0, 0, 1000),  # in place of steps, unless 0
-        "warm_up": Setting(20, 0, 100_000),  # steps
-        "held_out": Setting(0.2, 0.0, 0.5, whole=False),  # share of the groups, by which the best step is chosen
-        "patience": Setting(200, 1, 100_000),  # steps without a better one, after which training ends
-        "dropout": Setting(0.1, 0.0, 0.9, whole=False),  # of what goes into an adapter
+        "rank": TrainingOption(16, 1, 256),
+        "rate": TrainingOption(2e-4, 1e-7, 0.1, whole=False),  # of learning, at the end of the warm-up
+        "batch": TrainingOption(16, 1, 1024),  # rows of a step
+        "steps": TrainingOption(300, 1, 100_000),
+        "epochs": TrainingOption(0, 0, 1000),  # in place of steps, unless 0
+        "warm_up": TrainingOption(20, 0, 100_000),  # steps
+        "held_out": TrainingOption(0.2, 0.0, 0.5, whole=False),  # share of the groups, by which the best step is chosen
+        "patience": TrainingOption(200, 1, 100_000),  # steps without a better one, after which training ends
+        "dropout": TrainingOption(0.1, 0.0, 0.9, whole=False),  # of what goes into an adapter
     }
 )
 PAPER: Mapping[str, float] = MappingProxyType({"rate": 5e-5, "epochs": 3})  # the rest of it is the default

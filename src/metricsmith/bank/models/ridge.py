@@ -9,13 +9,13 @@ import numpy as np
 from metricsmith.bank.base import FloatArray
 from metricsmith.bank.models.engine.encoder import embedded
 from metricsmith.bank.models.spec import ModelSpec
-from metricsmith.bank.models.trained import RatedTexts, Setting, Weights
+from metricsmith.bank.models.trained import RatedTexts, TrainingOption, Weights
 from metricsmith.errors import StateError
 from metricsmith.stats.correlation import IntArray
 
 __all__ = ["NEEDS", "PENALTIES", "SETTINGS", "SUMMARY", "left_out_errors", "mean_vectors", "predict", "train"]
 
-SETTINGS: Mapping[str, Setting] = {}
+SETTINGS: Mapping[str, TrainingOption] = {}
 NEEDS: tuple[str, ...] = ()
 SUMMARY = (
     "a ridge regression on the mean of the last layer's vectors over a text's tokens, each dimension at variance 1; "

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from metricsmith.errors import StateError
 from metricsmith.stats.correlation import FloatArray
 
-__all__ = ["RatedTexts", "Setting", "Trained", "Weights", "file_name", "packed", "read_weights", "unpacked"]
+__all__ = ["RatedTexts", "TrainingOption", "Trained", "Weights", "file_name", "packed", "read_weights", "unpacked"]
 
 Weights = Mapping[str, NDArray[Any]]  # float32 or float64, by name
 MOST = 200_000_000  # bytes of a file of weights
@@ -39,7 +39,7 @@ class RatedTexts(NamedTuple):
     groups: Sequence[str]
 
 
-class Setting(NamedTuple):
+class TrainingOption(NamedTuple):
     """A number that a method can be told: its default, and the range that it must lie in."""
 
     default: float

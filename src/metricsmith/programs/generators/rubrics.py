@@ -10,9 +10,9 @@ import dspy
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Status
-from metricsmith.signatures.generation import WriteRubric, WriteSteps
+from metricsmith.signatures.generation import WriteRubric, WriteRubricFromExamples, WriteSteps
 
-__all__ = ["RubricGenerator", "StepsGenerator", "five", "usable"]
+__all__ = ["ExampleRubricGenerator", "RubricGenerator", "StepsGenerator", "five", "usable"]
 
 
 class RubricGenerator(dspy.Module):  # type: ignore[misc]
@@ -25,6 +25,27 @@ class RubricGenerator(dspy.Module):  # type: ignore[misc]
     def forward(self, *, task: str, criterion: str) -> dspy.Prediction:
         """Return a Prediction with ``levels``, a list of five strings."""
         return dspy.Prediction(levels=five(self.write(task=task, criterion=criterion).levels))
+
+    async def aforward(self, **inputs: Any) -> dspy.Prediction:
+        """Write levels asynchronously; arguments and result are those of `forward`."""
+        return dspy.Prediction(levels=five((await self.write.acall(**inputs)).levels))
+
+
+class ExampleRubricGenerator(dspy.Module):  # type: ignore[misc]
+    """Writes five level descriptions for one axis, worst first, from well and poorly rated examples.
+
+    The paper's prompt for rubrics has good and bad examples (AutoMetrics, appendix); `RubricGenerator` does without.
+    The axis comes last, so that a provider's prefix cache takes the examples once for all rubrics.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.write = dspy.Predict(WriteRubricFromExamples)
+
+    def forward(self, *, task: str, rating: str, liked: str, disliked: str, criterion: str) -> dspy.Prediction:
+        """Return a Prediction with ``levels``, a list of five strings."""
+        shown = {"task": task, "rating": rating, "liked": liked, "disliked": disliked}
+        return dspy.Prediction(levels=five(self.write(**shown, criterion=criterion).levels))
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
         """Write levels asynchronously; arguments and result are those of `forward`."""

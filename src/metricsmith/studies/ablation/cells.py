@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from metricsmith.datasets.table import Table
 from metricsmith.errors import MetricsmithError, NeedsError, OptionError, StoreError
 from metricsmith.formats import count
+from metricsmith.metric import content_key
 from metricsmith.optimizers.candidates import generate_candidates, retrieve_candidates
 from metricsmith.optimizers.generation import ends_all
 from metricsmith.optimizers.induce import Prepared, prepare
@@ -20,6 +21,7 @@ from metricsmith.optimizers.options import ChosenSources, Options
 from metricsmith.optimizers.passes import METRIC
 from metricsmith.optimizers.spending import PassRows, estimate_passes, times
 from metricsmith.optimizers.splitting import Division
+from metricsmith.programs.recommenders.named import named_recommender
 from metricsmith.records import Usage
 from metricsmith.scoring import score
 from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
@@ -50,8 +52,6 @@ def settled(setting: Setting, options: Options, seed: int) -> Options:
     if setting.cards is not None:
         named["whole_cards"] = setting.cards == "whole"
     if setting.retrieval is not None:
-        from metricsmith.programs.recommenders.named import named_recommender
-
         named["recommender"] = named_recommender(setting.retrieval, options.model is not None)
     if setting.bank in ("generated", "none"):
         options = replace(options, bank_models=None)  # of which such an induction takes none, and says so
@@ -169,10 +169,11 @@ def cell_usage(
     if measure == "metric":
         ranked = setting.retrieval is None or setting.retrieval.endswith("model")
         return replace(run, options=replace(run.options, recommender=None)).estimated if ranked else run.estimated
-    # Judges that are measured themselves read no learning row: what these would take is taken off.
+    # Judges that are measured by themselves read no learning row: their share of what all rows take is taken off.
     splits, wide = run.splits, replace(run.options, k=ALL)
     alone, both = (estimate_passes([PassRows(splits.train, own)], run.task, wide) for own in ([], splits.test.rows))
-    return both + times(both + times(alone, -1), -len(splits.train) / len(splits.test))
+    read, new = ({content_key(row) for row in side.rows} for side in (splits.train, splits.test))
+    return both + times(both + times(alone, -1), -len(read) / len(new - read))
 
 
 def _induced(run: Prepared, cell: CellRun) -> CellRun:
@@ -214,8 +215,10 @@ def _measured_alone(run: Prepared, cell: CellRun) -> CellRun:
         cell,
         names=tuple(kept.names),
         values=tuple(map(tuple, values.tolist())),
-        tau=repeated_mean(kendall_tau_b, found, ratings),
-        interval=repeated_interval(batch_kendall_tau_b, found, ratings, groups, between=False, batched=True),
+        tau=repeated_mean(kendall_tau_b, found, ratings, own_rows=True),
+        interval=repeated_interval(
+            batch_kendall_tau_b, found, ratings, groups, between=False, batched=True, own_rows=True
+        ),
         components=tuple(kept.names),
         usage=candidates.usage + scored.usage,
     )

@@ -16,13 +16,13 @@ from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.optimizers.fitting import REGRESSIONS
 from metricsmith.optimizers.options import FAMILIES
+from metricsmith.programs.recommenders.named import RETRIEVALS
 
-__all__ = ["MEASURES", "PRESETS", "RETRIEVALS", "Grid", "Part", "Setting", "preset", "read_grid"]
+__all__ = ["MEASURES", "PRESETS", "Grid", "SettingTable", "Setting", "preset", "read_grid"]
 
 MEASURES = ("metric", "candidates", "retrieval")
 PRESETS = ("table3", "table6", "table8", "figure4")
 """Grids of the AutoMetrics paper, by the number of the table or figure that they remake."""
-RETRIEVALS = ("bm25", "colbert", "model", "bm25 model", "colbert model")
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,14 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Part:
+class SettingTable:
     """One table of a grid."""
 
     title: str
     settings: tuple[Setting, ...]
+
+
+Part = SettingTable
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Grid:
     Parameters
     ----------
     title : str
-    parts : tuple of Part
+    parts : tuple of SettingTable
         The same setting may stand in several; it is run once.
     reference : Setting
         Each cell is held against the cell of this setting with the same data, number of learning rows and seed.
@@ -90,7 +93,7 @@ class Grid:
     """
 
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[SettingTable, ...]
     reference: Setting
     measure: str = "metric"
     seeds: int = 5
@@ -230,19 +233,14 @@ class _Source:
             return Setting(**{**base, **cell, "label": labels[_identity(base, cell)]})
 
         parts = tuple(
-            Part(part["title"], tuple(setting(cell) for _, cell in table))
+            SettingTable(part["title"], tuple(setting(cell) for _, cell in table))
             for part, table in zip(given["parts"], tables, strict=True)
         )
         against, settings = setting(reference), [one for part in parts for one in part.settings]
         if all(one.label != against.label for one in settings):
-            self.fail(
-                "reference", f"is {against.label!r}, which stands in no part; name a setting that does, or add it"
-            )
+            self.fail("reference", f"is {against.label!r}, which stands in no part; add it, or name one that does")
         if given.get("measure") == "retrieval" and not all(one.retrieval for one in settings):
-            self.fail(
-                "parts",
-                f"hold a setting without a retrieval, the only thing that is measured: {_SETTING['retrieval'].words}",
-            )
+            self.fail("parts", f"hold a setting without its retrieval, which must be {_SETTING['retrieval'].words}")
         options = {key: given[key] for key in ("measure", "seeds", "test", "data") if key in given}
         return Grid(given["title"], parts, against, **options)
 
@@ -285,12 +283,10 @@ class _Source:
         self, place: str, given: Mapping[str, Any], allowed: Mapping[str, _Allowed], needed: Sequence[str] = ()
     ) -> None:
         """Refuse keys and values that are not allowed, and a table that lacks a key."""
-        before = f"{place}." if place else ""
+        before, known = f"{place}." if place else "", ", ".join(sorted(allowed))
         for key, value in given.items():
             if key not in allowed:
-                self.fail(
-                    f"{before}{key}", f"is no key here{nearest(key, allowed)}; there are {', '.join(sorted(allowed))}"
-                )
+                self.fail(f"{before}{key}", f"is no key here{nearest(key, allowed)}; there are {known}")
             if not allowed[key].holds(value):
                 near = nearest(value, allowed[key].names) if isinstance(value, str) else ""
                 self.fail(f"{before}{key}", f"is {value!r:.80}{near}; it must be {allowed[key].words}")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, MetricsmithError, NeedsError
 from metricsmith.formats import count
-from metricsmith.optimizers.candidates import pool_cards, ranked, recommender_of
+from metricsmith.optimizers.candidates import card_ranking, pool_cards, recommender_of
 from metricsmith.optimizers.generation import ends_all
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.splitting import configure
@@ -85,7 +85,7 @@ def run_ranking(
             raise DataError(f"{name}: the learning rows can feed no metric of the bank: give output text")
         cards = [card if own.whole_cards else brief(card) for card in pool_cards(pool)]
         with own.asking():
-            choice = ranked(cards, task, CUTOFFS[-1], recommender_of(own))
+            choice = card_ranking(cards, task, CUTOFFS[-1], recommender_of(own))
         gains = card_gains(pool, train)
     except MetricsmithError as problem:
         if ends_all(problem):
