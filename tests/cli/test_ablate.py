@@ -104,7 +104,9 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(run, own, grid, tm
         assert server.requests == 0
     assert code == 0, err
     assert "6 cells: 3 settings, learning rows all, 2 seeds, 1 data set" in out
-    union, summed = map(int, re.search(r"requests: (\d+) for all cells together, (\d+) if each cell ran alone", out).groups())
+    union, summed = map(
+        int, re.search(r"requests: (\d+) for all cells together, (\d+) if each cell ran alone", out).groups()
+    )
     assert 1.5 * union < summed
     assert not (tmp_path / "out").exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -121,5 +122,5 @@ def _read(name: str, source: str, grid: Grid, table: TableOptions) -> Table:
     known = name in {one.name for one in rated_sets()}
     target = str(own.get("target", table.target))
     reading = replace(table, target=target or "-" * known).reading()  # a known data set has a target of its own
-    read = partial(read_rated_set, name) if known else read_table
+    read: Callable[..., Table] = partial(read_rated_set, name) if known else read_table
     return read(source, **{**reading, "target": target, **own})

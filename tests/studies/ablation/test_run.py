@@ -24,13 +24,13 @@ from rated import rated_table
 BANK = MetricBank((family("levenshtein"), family("rouge"), family("bleu")))
 REFERENCE = Setting("n=2", bank="existing", n=2, regression="pls")
 ONE = replace(REFERENCE, label="n=1", n=1)
-GRID = Grid("Sizes", (Part("All rows", (ONE, REFERENCE)), Part("Fewer", (replace(ONE, rows=20), ONE))), REFERENCE, seeds=2)
+GRID = Grid(
+    "Sizes", (Part("All rows", (ONE, REFERENCE)), Part("Fewer", (replace(ONE, rows=20), ONE))), REFERENCE, seeds=2
+)
 TWO = {"criterion": 2, "rubric": 1}
 MADE = Setting("k=1", bank="generated", k=1, generators=TWO)
-ASKED = Grid(
-    "Asked", (Part("Sizes", tuple(replace(MADE, label=f"k={k}", k=k) for k in (1, 2, 3))),), replace(MADE, label="k=3", k=3),
-    seeds=2,
-)  # fmt: skip
+THREE = tuple(replace(MADE, label=f"k={k}", k=k) for k in (1, 2, 3))
+ASKED = Grid("Asked", (Part("Sizes", THREE),), THREE[-1], seeds=2)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,9 @@ def test_settings_share_the_test_rows_and_learning_rows_are_nested(tables):
     for seed in (0, 1):
         own = [cell for cell in cells if cell.seed == seed and cell.data == "notices"]
         assert len({cell.test.tobytes() for cell in own}) == 1
-        few, many = ({cell.learned.tobytes() for cell in own if bool(cell.setting.rows) == few} for few in (True, False))
+        few, many = (
+            {cell.learned.tobytes() for cell in own if bool(cell.setting.rows) == few} for few in (True, False)
+        )
         assert len(few) == len(many) == 1
         assert many.pop().startswith(few.pop())
         groups = tables["notices"].groups
@@ -96,9 +98,10 @@ def test_settings_share_the_test_rows_and_learning_rows_are_nested(tables):
 
 @pytest.mark.parametrize("cells", [0, 1, 5])
 def test_an_interrupted_grid_goes_on_to_the_same_record(tables, whole, tmp_path, monkeypatch, cells):
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         interrupted(patch, cells)
-        ablate(tables, GRID, optimizer(), folder=tmp_path)
+        with pytest.raises(KeyboardInterrupt):
+            ablate(tables, GRID, optimizer(), folder=tmp_path)
     before = journal(tmp_path).read_bytes()
     assert before.count(b"\n") == 1 + cells
     record = ablate(tables, GRID, optimizer(), folder=tmp_path)
@@ -112,7 +115,9 @@ def test_a_line_is_json_with_the_cell_and_its_figures(tables, whole, tmp_path):
     header, *lines = map(json.loads, journal(tmp_path).read_text("utf-8").splitlines())
     assert header["format"] == "metricsmith grid of inductions"
     assert header["run"]["data"].keys() == tables.keys()
-    told = {(one["cell"]["setting"], one["cell"]["data"], one["cell"]["rows"], one["cell"]["seed"]): one for one in lines}
+    told = {
+        (one["cell"]["setting"], one["cell"]["data"], one["cell"]["rows"], one["cell"]["seed"]): one for one in lines
+    }
     for cell in whole.cells:
         assert told[cell.setting, cell.data, cell.rows, cell.seed]["cell"]["tau"] == cell.tau
 
