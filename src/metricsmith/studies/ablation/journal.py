@@ -18,14 +18,14 @@ from metricsmith.stats.resampling import Interval
 from metricsmith.studies.ablation.runs import CellRun
 from metricsmith.studies.locked_file import LockedFile
 
-__all__ = ["JOURNAL", "CellKey", "Journal", "key_of"]
+__all__ = ["JOURNAL", "CellKey", "Journal", "cell_key"]
 
 JOURNAL = "cells.jsonl"
 FORMAT, SCHEMA_VERSION = "metricsmith grid of inductions", 1
 CellKey = tuple[str, int, int, str]  # data, learning rows, seed, label of the setting
 
 
-def key_of(run: CellRun) -> CellKey:
+def cell_key(run: CellRun) -> CellKey:
     """The place of a cell in its grid."""
     return run.data, run.rows, run.seed, run.setting
 
@@ -75,7 +75,7 @@ class Journal(AbstractContextManager["Journal"]):
                 elif found != json.loads(header):
                     raise OptionError(_another(path, found, json.loads(header)))
             cells = [_cell(path, number, line) for number, line in enumerate(lines[1:], 2)]
-            self.ended = {key_of(cell): cell for cell in cells}
+            self.ended = {cell_key(cell): cell for cell in cells}
             self.ended = {key: cell for key, cell in self.ended.items() if cell.status != "failed"}
             self._file.keep(whole, header)
         except BaseException:
@@ -87,7 +87,7 @@ class Journal(AbstractContextManager["Journal"]):
         cell = jsonable(asdict(run))
         line = json.dumps({"cell": cell, "crc32": zlib.crc32(_packed(cell))}).encode()
         self._file.append(line + b"\n")
-        self.ended[key_of(run)] = _cell(self._path, 0, line)  # as a run that goes on from here will read it
+        self.ended[cell_key(run)] = _cell(self._path, 0, line)  # as a run that goes on from here will read it
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""

@@ -18,11 +18,11 @@ from metricsmith.studies.ablation.division import learning_places, test_places
 from metricsmith.studies.ablation.grid import Grid, Setting
 from metricsmith.studies.ablation.journal import CellKey
 
-__all__ = ["Cell", "GridPlan", "ablation_plan", "plan_grid"]
+__all__ = ["GridCell", "GridPlan", "ablation_plan", "plan_grid"]
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """A cell before it is run: its data set, its setting, its seed, and places of its rows in the table."""
 
     data: str
@@ -44,7 +44,7 @@ class GridPlan:
 
     Parameters
     ----------
-    cells : tuple of Cell
+    cells : tuple of GridCell
         By data set, seed and number of learning rows; the reference comes first in each block.
     union : Usage
         Of all together, which share what they make and ask.
@@ -52,7 +52,7 @@ class GridPlan:
         Of each alone, added up.
     """
 
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
     union: Usage
     summed: Usage
 
@@ -77,20 +77,20 @@ def plan_grid(tables: Mapping[str, Table], grid: Grid, options: Options) -> Grid
     if not (isinstance(tables, Mapping) and tables):
         raise OptionError(f"tables={tables!r:.60} must be data sets by their names, such as {{'notices': table}}")
     settings = _settings(grid)
-    cells = list[Cell]()
+    cells = list[GridCell]()
     for name, table in tables.items():
         for seed in range(options.seed, options.seed + grid.seeds):
             test = test_places(table, fraction=grid.test, seed=seed)
             for rows, same in settings.items():
                 learned = learning_places(table, test, rows, seed)
-                cells += [Cell(name, table, setting, seed, learned, test) for setting in same]
+                cells += [GridCell(name, table, setting, seed, learned, test) for setting in same]
     if options.model is None:
         return GridPlan(tuple(cells), Usage(cost=0.0), Usage(cost=0.0))
     usages = [_alone(cell, grid, options) for cell in cells]
     return GridPlan(tuple(cells), _union(cells, usages, options), total_usage(usages))
 
 
-def _alone(cell: Cell, grid: Grid, options: Options) -> Usage:
+def _alone(cell: GridCell, grid: Grid, options: Options) -> Usage:
     """The usage of one cell as it is expected; where retrieval is measured, that of its ranking."""
     if grid.measure == "retrieval":
         return _ranking(options) if (cell.setting.retrieval or "model").endswith("model") else Usage(cost=0.0)
@@ -124,7 +124,7 @@ def _settings(grid: Grid) -> dict[int, list[Setting]]:
     return {rows: list(same.values()) for rows, same in found.items()}
 
 
-def _union(cells: Sequence[Cell], usages: Sequence[Usage], options: Options) -> Usage:
+def _union(cells: Sequence[GridCell], usages: Sequence[Usage], options: Options) -> Usage:
     """The usage of all cells together.
 
     Candidates are generated once for the same data, learning rows, seed and generators, and a judge reads a row once.

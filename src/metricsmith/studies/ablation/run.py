@@ -29,7 +29,7 @@ from metricsmith.studies.ablation.cells import run_cell
 from metricsmith.studies.ablation.figures import figures
 from metricsmith.studies.ablation.grid import Grid
 from metricsmith.studies.ablation.journal import JOURNAL, Journal
-from metricsmith.studies.ablation.plan import Cell, GridPlan, plan_grid
+from metricsmith.studies.ablation.plan import GridCell, GridPlan, plan_grid
 from metricsmith.studies.ablation.retrieval import rankings, run_ranking
 from metricsmith.studies.ablation.runs import CellRun
 from metricsmith.version import __version__
@@ -110,7 +110,7 @@ def _store(options: Options, home: Path) -> Iterator[Options]:
         yield replace(options, store=store)
 
 
-def _run(cells: Sequence[Cell], grid: Grid, options: Options, plan: GridPlan, journal: Journal) -> None:
+def _run(cells: Sequence[GridCell], grid: Grid, options: Options, plan: GridPlan, journal: Journal) -> None:
     """Run cells in their order, under one budget; each is written as it ends."""
     limits: dict[str, Any] = {"expected": plan.union, "store": options.store, "model": options.model}
     own = replace(options, progress=False)
