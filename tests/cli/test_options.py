@@ -11,13 +11,13 @@ import typer
 from typer.testing import CliRunner
 
 from metricsmith.cli.options import (
-    CandidateOptions,
     LimitOptions,
     ModelOptions,
     OutputOptions,
     TableOptions,
     takes_groups,
 )
+from metricsmith.cli.saved_metrics import judge_counts
 
 
 def test_an_address_without_a_model_is_code_2(run, own, tmp_path):
@@ -62,9 +62,9 @@ def test_a_temperature_below_zero_is_code_2(run, own, tmp_path, temperature):
 
 
 def test_generators_are_counts_by_family_in_their_order():
-    counts = CandidateOptions(generators=" rubric=5, criterion = 10,code=0").judge_counts()
+    counts = judge_counts(" rubric=5, criterion = 10,code=0")
     assert list(counts.items()) == [("rubric", 5), ("criterion", 10), ("code", 0)]
-    assert CandidateOptions().judge_counts() is None
+    assert judge_counts(None) is None
 
 
 @pytest.mark.parametrize(

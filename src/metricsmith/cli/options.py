@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import math
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, is_dataclass, replace
@@ -33,7 +32,6 @@ __all__ = [
 ]  # fmt: skip
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-COUNT = re.compile(r"[0-9]{1,3}")  # of a family
 LM, API_BASE = "METRICSMITH_LM", "METRICSMITH_API_BASE"  # variables of the environment
 
 # Options of more than one group.
@@ -47,6 +45,7 @@ Local = Annotated[
     list[str] | None,
     typer.Option("--local", metavar="NAME=PATH", help="Where the weights of a bank metric lie; else the hub's cache."),
 ]
+Ceiling = Annotated[float | None, typer.Option(help="The provider's ceiling.")]
 RawCsv = Annotated[
     bool, typer.Option("--raw-csv", help="No apostrophes in CSV before texts that a spreadsheet would run.")
 ]
@@ -300,10 +299,7 @@ class CandidateOptions:
     n: Annotated[int | None, typer.Option("--n", help="How many components; by default 12, fewer with judges.")] = None
     k: Annotated[int, typer.Option("--k", help="How many metrics retrieval keeps.")] = 30
     generators: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME=COUNT,...", help="Judges to generate; by default criterion=10,rubric=5,examples=1,tuned=1."
-        ),
+        str | None, typer.Option(metavar="NAME=COUNT,...", help="Judges to generate, such as criterion=10,rubric=5.")
     ] = None
     judge: Annotated[
         list[Path] | None,
@@ -327,27 +323,6 @@ class CandidateOptions:
         typer.Option("--strict", help="Stop where a judge cannot be made or fails too often, instead of a warning."),
     ] = False
 
-    def judge_counts(self) -> dict[str, int] | None:
-        """The families of ``--generators`` in their order, and how many of each; None without it.
-
-        Raises
-        ------
-        OptionError
-            If a part is not of the form, or a family named twice. An induction knows the families.
-        """
-        counts: dict[str, int] = {}
-        for part in () if self.generators is None else self.generators.split(","):
-            name, _, number = (word.strip() for word in part.partition("="))
-            if not (name and COUNT.fullmatch(number)):
-                raise OptionError(
-                    f"--generators {part.strip()!r} must be NAME=COUNT with a whole number from 0 to 999: write "
-                    "criterion=10,rubric=5"
-                )
-            if name in counts:
-                raise OptionError(f"--generators names {name} twice, {counts[name]} and {number}: give one number")
-            counts[name] = int(number)
-        return counts or None
-
     def judge_files(self) -> dict[str, Path]:
         """The files of ``--judge`` by what they are to the caller, none of which is written over."""
         return {f"judge {number}": path for number, path in enumerate(self.judge or (), 1)}
@@ -364,15 +339,9 @@ class LimitOptions:
     bounds: Annotated[
         str, typer.Option("--concurrency", metavar="auto|N|LOW:HIGH", help="Model requests in flight; auto adapts.")
     ] = "auto"
-    requests_per_minute: Annotated[
-        float | None, typer.Option("--requests-per-minute", help="The provider's ceiling.")
-    ] = None
-    tokens_per_minute: Annotated[float | None, typer.Option("--tokens-per-minute", help="The provider's ceiling.")] = (
-        None
-    )
-    max_requests: Annotated[int | None, typer.Option("--max-requests", help="Stop after so many model requests.")] = (
-        None
-    )
+    requests_per_minute: Ceiling = None
+    tokens_per_minute: Ceiling = None
+    max_requests: Annotated[int | None, typer.Option(help="Stop after so many model requests.")] = None
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", help="Stop after so many tokens.")] = None
     max_usd: Annotated[float | None, typer.Option("--max-usd", help="Stop after so many US dollars.")] = None
     max_seconds: Annotated[float | None, typer.Option("--max-seconds", help="Stop after so much time.")] = None

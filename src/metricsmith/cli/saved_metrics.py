@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ __all__ = [
     "any_metric",
     "auto_metrics",
     "finetuned",
+    "judge_counts",
     "model_for",
     "named_metrics",
     "places",
@@ -32,6 +34,8 @@ __all__ = [
     "single_metric",
     "stream_for",
 ]
+
+COUNT = re.compile(r"[0-9]{1,3}")  # of a family
 
 
 def any_metric(path: Path, local: Sequence[str] | None = None) -> Metric:
@@ -110,6 +114,28 @@ def places(local: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
+def judge_counts(text: str | None) -> dict[str, int] | None:
+    """The families of ``--generators NAME=COUNT,...`` in their order, and how many of each; None without it.
+
+    Raises
+    ------
+    OptionError
+        If a part is not of that form, or a family is named twice. An induction knows the families.
+    """
+    counts: dict[str, int] = {}
+    for part in () if text is None else text.split(","):
+        name, _, number = (word.strip() for word in part.partition("="))
+        if not (name and COUNT.fullmatch(number)):
+            raise OptionError(
+                f"--generators {part.strip()!r} must be NAME=COUNT with a whole number from 0 to 999: write "
+                "criterion=10,rubric=5"
+            )
+        if name in counts:
+            raise OptionError(f"--generators names {name} twice, {counts[name]} and {number}: give one number")
+        counts[name] = int(number)
+    return counts or None
+
+
 def rows_for(metric: Metric, data: str, named: Mapping[str, Any], *, of: str = "", quiet: bool = False) -> Table:
     """The table, read as an induced metric's training rows were, except for the columns that are named now.
 
@@ -186,9 +212,9 @@ def auto_metrics(
         _compare_models(metric, lm)
     return AutoMetrics(
         metrics=own or None, bank_models=models, local=local, lm=lm, bank=candidates.bank, k=candidates.k,
-        generators=candidates.judge_counts(), n=candidates.n, full=candidates.full, regression=candidates.regression,
-        panel=candidates.panel, allow_missing=candidates.allow_missing, strict=candidates.strict,
-        allow_columns=tuple(table.allow_column or ()), **limits.scoring(), **options,
+        generators=judge_counts(candidates.generators), n=candidates.n, full=candidates.full,
+        regression=candidates.regression, panel=candidates.panel, allow_missing=candidates.allow_missing,
+        strict=candidates.strict, allow_columns=tuple(table.allow_column or ()), **limits.scoring(), **options,
     )  # fmt: skip
 
 

@@ -11,18 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.datasets.table import Table
-from metricsmith.errors import DataError, MetricsmithError, NeedsError
-from metricsmith.formats import count
+from metricsmith.errors import DataError, MetricsmithError
 from metricsmith.optimizers.candidates import card_ranking, pool_cards, recommender_of
-from metricsmith.optimizers.generation import ends_all
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.splitting import configure
 from metricsmith.optimizers.students.episodes import card_gains
 from metricsmith.optimizers.students.metrics import ndcg_at_k, recall_at_k
 from metricsmith.programs.recommenders.base import brief
-from metricsmith.records import Usage
 from metricsmith.report.ablation.record import RankingLine
-from metricsmith.studies.ablation.cells import FEWEST, settled
+from metricsmith.studies.ablation.cells import begun, settled, without_result
 from metricsmith.studies.ablation.grid import Grid, Setting
 from metricsmith.studies.ablation.runs import CellRun
 
@@ -71,11 +68,9 @@ def run_ranking(
         Errors that end all cells, as for `run_cell`.
     """
     started = time.perf_counter()
-    cell = CellRun(setting.label, name, setting.rows, seed, learned=tuple(int(place) for place in learned))
-    if len(cell.learned) < FEWEST:
-        return replace(
-            cell, status="too few", why=f"{count(len(cell.learned), 'learning row')}; {FEWEST} are the least"
-        )
+    cell = begun(setting, name, learned, (), seed)
+    if cell.status != "done":
+        return cell
     try:
         own, task = configure(table, settled(setting, options, seed))
         train = table.subset(cell.learned)
@@ -88,10 +83,7 @@ def run_ranking(
             choice = card_ranking(cards, task, CUTOFFS[-1], recommender_of(own))
         gains = card_gains(pool, train)
     except MetricsmithError as problem:
-        if ends_all(problem):
-            raise
-        status = "not run" if isinstance(problem, NeedsError) else "failed"
-        return replace(cell, status=status, why=str(problem), usage=problem.usage or Usage())
+        return without_result(cell, problem)
     usage = replace(choice.usage, seconds=time.perf_counter() - started)
     return replace(cell, ranking=choice.names, gains=gains, usage=usage)
 
