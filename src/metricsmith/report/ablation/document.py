@@ -70,10 +70,9 @@ GLOSSARY = (
         "is how often the difference would be this large if both settings' predictions were interchangeable: they are "
         "swapped in whole groups, in all seeds at once. It speaks of the metrics that came out; that other seeds would "
         "make others is in the interval alone, so that a difference counts as more than chance where both say so. "
-        "Between settings that are equally good p alone was below .05 in 10\u00a0% of 1,000 simulated grids, both in "
-        "3\u00a0%. Holm's correction allows for the other settings in the same table with the same data and number of "
-        "learning rows. A large p does not show that two settings are "
-        "equally good.",
+        "Between settings that are equally good p alone was below .05 in up to 10\u00a0% of simulated grids, both said "
+        "so in at most 4\u00a0%. Holm's correction allows for the other settings in the same table with the same data "
+        "and number of learning rows. A large p does not show that two settings are equally good.",
     ),
     (
         "of one cell",

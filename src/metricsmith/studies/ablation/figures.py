@@ -150,7 +150,7 @@ class _Figures:
         return {"difference": test.observed, "difference_interval": interval, "p_value": test.p_value}
 
     def predicted(self, run: CellRun) -> FloatArray:
-        """What predicted on the rows of the table, shape (m, n), NaN outside the test set: those that have a tau-b."""
+        """The predictions that have a tau-b, on the rows of the table, shape (m, n), NaN outside the test set."""
         ratings = self.tables[run.data].ratings
         lines = np.full((len(run.values), ratings.size), np.nan)
         lines[:, list(run.test)] = run.values
