@@ -29,7 +29,7 @@ from metricsmith.stats.resampling import Interval, repeated_interval, repeated_m
 from metricsmith.studies.ablation.grid import Setting
 from metricsmith.studies.ablation.runs import CellRun
 
-__all__ = ["FEWEST", "cell_usage", "open_cell", "run_cell", "settled"]
+__all__ = ["FEWEST", "begun", "cell_usage", "open_cell", "run_cell", "settled", "without_result"]
 
 FEWEST = 8  # learning rows, as `read_table` wants them
 ALL = 10**9  # k of a cell that measures all that is generated
@@ -58,6 +58,27 @@ def settled(setting: Setting, options: Options, seed: int) -> Options:
     return replace(options, seed=seed, **{key: value for key, value in named.items() if value is not None})
 
 
+def begun(setting: Setting, name: str, learned: Places, test: Places, seed: int) -> CellRun:
+    """A cell with its rows and without a result; ``too few`` with fewer than `FEWEST` learning rows, or than asked."""
+    rows, tested = (tuple(int(place) for place in side) for side in (learned, test))
+    cell = CellRun(setting.label, name, setting.rows, seed, learned=rows, test=tested)
+    if len(rows) >= max(FEWEST, setting.rows):
+        return cell
+    needed = f"{setting.rows} are asked for" if len(rows) < setting.rows else f"{FEWEST} are the least"
+    return replace(cell, status="too few", why=f"{count(len(rows), 'learning row')}; {needed}")
+
+
+def without_result(cell: CellRun, problem: MetricsmithError) -> CellRun:
+    """The cell with the reason why it has no result; an error that ends all cells is raised again.
+
+    These are a spent budget, a model that refuses to work, Ctrl-C, and a store that cannot be used.
+    """
+    if ends_all(problem) or isinstance(problem, StoreError):
+        raise problem
+    status = "not run" if isinstance(problem, NeedsError) else "failed"
+    return replace(cell, status=status, why=str(problem), usage=problem.usage or Usage())
+
+
 def open_cell(table: Table, setting: Setting, options: Options, cell: CellRun, measure: str) -> Prepared | CellRun:
     """The induction of a cell with nothing asked yet; or, where it cannot be run, the cell with the reason.
 
@@ -66,7 +87,7 @@ def open_cell(table: Table, setting: Setting, options: Options, cell: CellRun, m
     table, setting, options, measure
         As for `run_cell`.
     cell : CellRun
-        Its rows and its seed, with no result yet.
+        From `begun`.
 
     Raises
     ------
@@ -77,9 +98,8 @@ def open_cell(table: Table, setting: Setting, options: Options, cell: CellRun, m
     """
     if measure not in _MEASURED:
         raise OptionError(f"measure={measure!r} must be one of {', '.join(_MEASURED)}; rankings are run by themselves")
-    if len(cell.learned) < max(FEWEST, setting.rows):
-        needed = f"{setting.rows} are asked for" if len(cell.learned) < setting.rows else f"{FEWEST} are the least"
-        return replace(cell, status="too few", why=f"{count(len(cell.learned), 'learning row')}; {needed}")
+    if cell.status == "too few":
+        return cell
     if measure == "candidates":
         setting, options = replace(setting, bank="generated"), options.with_own(())
     try:
@@ -87,7 +107,7 @@ def open_cell(table: Table, setting: Setting, options: Options, cell: CellRun, m
         run = prepare(table.subset(cell.learned), own, Division(test=table.subset(cell.test)))
         run.options.chosen_sources(run.splits.train)
     except MetricsmithError as problem:
-        return _without_result(cell, problem)
+        return without_result(cell, problem)
     return run
 
 
@@ -132,10 +152,10 @@ def run_cell(
     OptionError
         For a measure that is not known here.
     MetricsmithError
-        Errors that end all cells: a spent budget, a model that refuses to work, Ctrl-C, a store that cannot be used.
+        Errors that end all cells (`without_result`).
     """
     started = time.perf_counter()
-    cell = CellRun(setting.label, name, setting.rows, seed, learned=_whole(learned), test=_whole(test))
+    cell = begun(setting, name, learned, test, seed)
     run = open_cell(table, setting, options, cell, measure)
     if isinstance(run, CellRun):
         return run
@@ -143,7 +163,7 @@ def run_cell(
         with run.spending():
             cell = _MEASURED[measure](run, cell)
     except MetricsmithError as problem:
-        cell = _without_result(cell, problem)
+        cell = without_result(cell, problem)
     return replace(cell, usage=replace(cell.usage, seconds=time.perf_counter() - started))
 
 
@@ -162,7 +182,7 @@ def cell_usage(
 
     `open_cell` has the reason then. Errors are those of `run_cell`.
     """
-    cell = CellRun(setting.label, name, setting.rows, seed, learned=_whole(learned), test=_whole(test))
+    cell = begun(setting, name, learned, test, seed)
     run = open_cell(table, setting, options, cell, measure)
     if isinstance(run, CellRun):
         return Usage()
@@ -225,15 +245,3 @@ def _measured_alone(run: Prepared, cell: CellRun) -> CellRun:
 
 
 _MEASURED: Mapping[str, Callable[[Prepared, CellRun], CellRun]] = {"metric": _induced, "candidates": _measured_alone}
-
-
-def _without_result(cell: CellRun, problem: MetricsmithError) -> CellRun:
-    """The cell with the reason why it has no result; errors that end all cells are raised again."""
-    if ends_all(problem) or isinstance(problem, StoreError):
-        raise problem
-    status = "not run" if isinstance(problem, NeedsError) else "failed"
-    return replace(cell, status=status, why=str(problem), usage=problem.usage or Usage())
-
-
-def _whole(places: Places) -> tuple[int, ...]:
-    return tuple(int(place) for place in places)
