@@ -87,10 +87,8 @@ def takes_groups(
                 if option not in without
             }
             own = parameter.default is not parameter.empty
-            lacking = {
-                option: "" for option in group.__annotations__ if option in without and not hasattr(group, option)
-            }
-            made = partial(replace, parameter.default) if own else partial(group, **lacking)
+            empty = {one: "" for one in without if one in group.__annotations__ and not hasattr(group, one)}
+            made = partial(replace, parameter.default) if own else partial(group, **empty)
             groups[name] = made, list(options)
             if not own:  # no default of its own: it stands for the table that the command reads
                 fillable |= {*options, "group"}
