@@ -8,6 +8,8 @@
 `GEPABound`      the most that one `dspy.GEPA.compile` does
 `gepa_bound`     computes it beforehand
 `RewardMonitor`  follows a reward against a reference, on rows that no optimiser sees
+`ablate`         runs a grid of inductions, to find out what each option is worth
+`read_grid`      reads such a grid from a TOML file
 """
 
 from typing import TYPE_CHECKING
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.gepa_bound import GEPABound as GEPABound
     from metricsmith.optimizers.gepa_bound import gepa_bound as gepa_bound
     from metricsmith.report.tuning.record import Tuning as Tuning
+    from metricsmith.studies.ablation.grid import read_grid as read_grid
+    from metricsmith.studies.ablation.run import ablate as ablate
     from metricsmith.studies.monitoring import RewardMonitor as RewardMonitor
 else:
     __all__, __getattr__, __dir__ = lazy_names(__name__)

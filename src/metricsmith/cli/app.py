@@ -21,6 +21,7 @@ __all__ = ["EXIT_CODES", "command_line", "main"]
 
 COMMANDS = {
     "demo": "demo:demo_command", "induce": "induce:induce_command", "compare": "compare:compare_command",
+    "ablate": "ablate:ablate_command",
     "score": "score:score_command", "explain": "score:explain_command", "show": "show:show_command",
     "versus": "versus:versus_command",
     "probe": "probe:probe_command",

@@ -62,7 +62,7 @@ def takes_groups(
     Parameters
     ----------
     without : sequence of str
-        Options of the groups that the command does not have.
+        Options of the groups that the command does not have; in a group without a default of its own these are empty.
     after : mapping of str to str
         Options that stand elsewhere on the help page: each directly behind another.
     helps : mapping of str to str
@@ -86,9 +86,11 @@ def takes_groups(
                 for option, kind in get_type_hints(group, include_extras=True).items()
                 if option not in without
             }
-            made = group if parameter.default is parameter.empty else partial(replace, parameter.default)
+            own = parameter.default is not parameter.empty
+            empty = {one: "" for one in without if one in group.__annotations__ and not hasattr(group, one)}
+            made = partial(replace, parameter.default) if own else partial(group, **empty)
             groups[name] = made, list(options)
-            if made is group:  # no default of its own: it stands for the table that the command reads
+            if not own:  # no default of its own: it stands for the table that the command reads
                 fillable |= {*options, "group"}
             elif group is LimitOptions:
                 fillable |= options.keys()

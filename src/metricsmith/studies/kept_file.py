@@ -13,8 +13,8 @@ from threading import Lock
 import numpy as np
 
 from metricsmith.errors import DataError
-from metricsmith.report.render import lock_for_writing
 from metricsmith.stats.correlation import FloatArray
+from metricsmith.studies.locked_file import LockedFile
 
 __all__ = ["KeptFile"]
 
@@ -45,18 +45,13 @@ class KeptFile(AbstractContextManager["KeptFile"]):
 
     def __init__(self, path: Path, also: Sequence[Path] = ()) -> None:
         self._elsewhere = {key: found for other in also for key, found in _read(other, other.read_bytes())[0].items()}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock, self._stream = Lock(), path.open("a+b")
+        self._lock, self._file = Lock(), LockedFile(path)
         try:
-            lock_for_writing(self._stream, path)
-            self._stream.seek(0)
-            self._own, whole = _read(path, self._stream.read())
+            self._own, whole = _read(path, self._file.content)
         except BaseException:
-            self._stream.close()
+            self._file.close()
             raise
-        self._stream.truncate(whole)
-        if not whole:
-            self._append(HEADER)
+        self._file.keep(whole, HEADER)
 
     def __contains__(self, key: str) -> bool:
         """True where there are numbers of this key."""
@@ -76,17 +71,13 @@ class KeptFile(AbstractContextManager["KeptFile"]):
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""
-        self._stream.close()
+        self._file.close()
 
     def _write(self, key: str, numbers: FloatArray) -> None:
         content = numbers.tobytes()
         told = {"key": key, "float64": base64.b64encode(content).decode(), "crc32": zlib.crc32(content)}
-        self._append(json.dumps(told).encode() + b"\n")
+        self._file.append(json.dumps(told).encode() + b"\n")
         self._own[key] = numbers
-
-    def _append(self, line: bytes) -> None:
-        self._stream.write(line)
-        self._stream.flush()
 
 
 def _read(path: Path, content: bytes) -> tuple[dict[str, FloatArray], int]:

@@ -1,0 +1,192 @@
+"""Run a grid of inductions cell by cell, with one store, one budget, and a file from which it goes on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from metricsmith.bank.base import numbers_kept
+from metricsmith.datasets.table import Table
+from metricsmith.errors import OptionError
+from metricsmith.formats import count, jsonable
+from metricsmith.optimizers.candidates import candidates_kept
+from metricsmith.optimizers.induce import prepare
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.spending import spending
+from metricsmith.optimizers.splitting import Division
+from metricsmith.records import Usage
+from metricsmith.report.ablation.record import Ablation, GridData
+from metricsmith.scoring.local import told_once
+from metricsmith.scoring.progress import progress_bar
+from metricsmith.store import Store
+from metricsmith.studies.ablation.cells import run_cell
+from metricsmith.studies.ablation.figures import figures
+from metricsmith.studies.ablation.grid import Grid
+from metricsmith.studies.ablation.journal import JOURNAL, Journal
+from metricsmith.studies.ablation.plan import GridCell, GridPlan, plan_grid
+from metricsmith.studies.ablation.retrieval import rankings, run_ranking
+from metricsmith.studies.ablation.runs import CellRun
+from metricsmith.version import __version__
+
+__all__ = ["JUDGEMENTS", "REPORT", "ablate"]
+
+JUDGEMENTS, REPORT = "judgements.sqlite", "ablation.json"
+
+
+def ablate(
+    tables: Mapping[str, Table],
+    grid: Grid,
+    optimizer: Options | None = None,
+    *,
+    folder: str | PathLike[str] | None = None,
+    force: bool = False,
+) -> Ablation:
+    """Find out what each option of an induction is worth: run every setting of a grid on every data set and seed.
+
+    A cell is ``induce`` with these options, its learning rows and a test table of its own. All cells share a store,
+    the numbers of bank metrics, generated candidates and one budget, so that the grid costs what its cells ask
+    together (`metricsmith.studies.ablation.plan`). A cell with too few rows, without what it needs, or in which the
+    model fails says so, and the grid goes on.
+
+    Parameters
+    ----------
+    tables : mapping of str to Table
+        Data sets by their names.
+    grid : Grid
+        Read by `read_grid`.
+    optimizer : AutoMetrics, optional
+        The options that no setting changes: model, store, budget, own metrics. Its seed is the first one.
+    folder : path, optional
+        Where every cell is written as it ends (``cells.jsonl``), and judgements are kept (``judgements.sqlite``, unless
+        the optimizer has a store). The same call goes on from there: cells that ended are not run again, but for those
+        that failed, and what an interrupted cell has asked is in the store and in DSPy's cache. `write_ablation`
+        writes the report into it.
+    force : bool
+        Begin anew in a folder with a finished grid, or with another one; judgements stay.
+
+    Returns
+    -------
+    Ablation
+
+    Raises
+    ------
+    OptionError
+        If the grid or a data set cannot be used, or `folder` holds a finished grid or another one and `force` is False.
+    DataError
+        If a data set has too few groups, or ``cells.jsonl`` is damaged.
+    ModelFailure
+        If the budget runs out or the model refuses to work; what ended is kept in `folder`.
+    """
+    options = optimizer or Options()
+    plan = plan_grid(tables, grid, options)
+    run = _identity(tables, grid, options)
+    with TemporaryDirectory() as scratch:
+        home = Path(scratch if folder is None else folder)
+        with Journal(home / JOURNAL, run, force=force) as journal, _store(options, home) as stored:
+            left = [cell for cell in plan.cells if cell.key not in journal.ended]
+            if not left and not force and (home / REPORT).exists():
+                raise OptionError(
+                    f"{home} holds this grid, finished: its report is there; name another folder with --out, or run it "
+                    "anew with --force (force=True)"
+                )
+            _run(left, grid, stored, plan, journal)
+            runs = [journal.ended[cell.key] for cell in plan.cells]
+    return _record(tables, grid, options, plan, runs, run)
+
+
+@contextmanager
+def _store(options: Options, home: Path) -> Iterator[Options]:
+    """Options with a store in this folder, if they have none and ask a model."""
+    if options.store is not None or options.model is None:
+        yield options
+        return
+    with Store(home / JUDGEMENTS) as store:
+        yield replace(options, store=store)
+
+
+def _run(cells: Sequence[GridCell], grid: Grid, options: Options, plan: GridPlan, journal: Journal) -> None:
+    """Run cells in their order, under one budget; each is written as it ends."""
+    limits: dict[str, Any] = {"expected": plan.union, "store": options.store, "model": options.model}
+    own = replace(options, progress=False)
+    with (
+        spending(options.budget, options.concurrency, **limits),
+        candidates_kept(),
+        numbers_kept(),
+        told_once(),
+        progress_bar(options.progress, total=len(plan.cells), unit="cell", desc=grid.title) as bar,
+    ):
+        bar.update(len(plan.cells) - len(cells))
+        for cell in cells:
+            rows: dict[str, Any] = {"name": cell.data, "learned": cell.learned, "seed": cell.seed}
+            if grid.measure == "retrieval":
+                journal.add(run_ranking(cell.table, cell.setting, own, **rows))
+            else:
+                journal.add(run_cell(cell.table, cell.setting, own, **rows, test=cell.test, measure=grid.measure))
+            bar.update()
+
+
+def _identity(tables: Mapping[str, Table], grid: Grid, options: Options) -> dict[str, Any]:
+    """Everything on which the cells depend: version, grid, data, options, model and first seed."""
+    lines = {name: prepare(table, options, Division(grid.test)).signature for name, table in tables.items()}
+    first = next(iter(lines.values()))
+    return {
+        "version": __version__,
+        "grid": jsonable(asdict(replace(grid, data={}))),
+        "data": {name: line.origin for name, line in lines.items()},
+        "options": {name: f"{line.sources}, {line.options}" for name, line in lines.items()},
+        "model": first.model,
+        "seed": first.seed,
+    }
+
+
+def _record(
+    tables: Mapping[str, Table],
+    grid: Grid,
+    options: Options,
+    plan: GridPlan,
+    runs: Sequence[CellRun],
+    run: Mapping[str, Any],
+) -> Ablation:
+    retrieval = grid.measure == "retrieval"
+    cells, parts = figures(runs, grid, tables)
+    most = {name: max(len(one.test) for one in runs if one.data == name) for name in tables}
+    counts = Counter(one.status for one in runs)
+    signature = [
+        f"metricsmith {__version__}", f"grid {grid.title}, {grid.measure}",
+        *(f"{name}: {run['data'][name]}" for name in tables), *dict.fromkeys(run["options"].values()), run["model"],
+        f"{run['seed']}, {count(grid.seeds, 'seed')}",
+    ]  # fmt: skip
+    return Ablation(
+        title=grid.title,
+        measure=grid.measure,
+        reference=grid.reference.label,
+        parts=() if retrieval else parts,
+        rankings=rankings(runs, grid) if retrieval else (),
+        cells=cells,
+        data=tuple(
+            GridData(name, table.source, table.task.target, len(table.rated()), _groups(table), most[name])
+            for name, table in tables.items()
+        ),
+        seeds=grid.seeds,
+        model=str(getattr(options.model, "model", "") or ""),
+        signature=" | ".join(signature),
+        usage=sum((one.usage for one in runs), Usage()),
+        union=plan.union,
+        summed=plan.summed,
+        notes=tuple(f"{name}: {note}" for name, table in tables.items() for note in table.notes),
+        warnings=tuple(
+            f"{count(counts[status], 'cell')} of {len(runs)}: {status}"
+            for status in ("failed", "not run", "too few")
+            if counts[status]
+        ),
+    )
+
+
+def _groups(table: Table) -> int:
+    return len({table.groups[place] for place in table.rated()})
