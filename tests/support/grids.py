@@ -12,7 +12,7 @@ from metricsmith.report.ablation.record import Ablation, GridData, RankingLine
 from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import correlation_interval
 from metricsmith.studies.ablation.figures import figures
-from metricsmith.studies.ablation.grid import Grid, Part, Setting
+from metricsmith.studies.ablation.grid import Grid, Setting, SettingTable
 from metricsmith.studies.ablation.runs import CellRun
 from rated import rated_table
 
@@ -23,12 +23,16 @@ SPREAD = {"k=30": 0.6, "k=20": 0.7, "k=20, cards=brief": 1.2, "k=5": 3.0}  # of 
 SETTINGS = tuple(Setting(label) for label in SPREAD)
 SIZES = Grid(
     "Ablations of the induction",
-    (Part("Bank and cards", SETTINGS[:3]), Part("How many metrics", SETTINGS)),
+    (SettingTable("Bank and cards", SETTINGS[:3]), SettingTable("How many metrics", SETTINGS)),
     SETTINGS[0],
 )
 CURVE = Grid(
     "Learning rows",
-    (Part("Learning curve", tuple(replace(one, rows=n) for one in SETTINGS[:2] for n in (5, 10, 20, 40, 80, 160))),),
+    (
+        SettingTable(
+            "Learning curve", tuple(replace(one, rows=n) for one in SETTINGS[:2] for n in (5, 10, 20, 40, 80, 160))
+        ),
+    ),
     SETTINGS[0],
 )
 

@@ -18,10 +18,10 @@ from metricsmith.stats.resampling import (
     repeated_permutation_test,
 )
 from metricsmith.studies.ablation.figures import figures
-from metricsmith.studies.ablation.grid import Grid, Part
+from metricsmith.studies.ablation.grid import Grid, SettingTable
 
 LARGE, SMALL, NONE = SETTINGS[0], SETTINGS[2], SETTINGS[3]
-GRID = Grid("Sizes", (Part("All", (LARGE, SMALL, NONE)), Part("Two", (LARGE, SMALL))), LARGE, seeds=3)
+GRID = Grid("Sizes", (SettingTable("All", (LARGE, SMALL, NONE)), SettingTable("Two", (LARGE, SMALL))), LARGE, seeds=3)
 RUNS = [made(setting.label, seed) for setting in (LARGE, SMALL, NONE) for seed in range(3)]
 
 
@@ -111,7 +111,7 @@ def test_candidates_are_averaged_in_each_seed(counts):
 def test_learning_rows_make_a_curve_and_blocks_of_their_own():
     settings = tuple(replace(one, rows=rows) for one in (LARGE, SMALL) for rows in (10, 20))
     runs = [made(one.label, seed, rows=one.rows) for one in settings for seed in range(2)]
-    _, (part,) = figures(runs, Grid("N", (Part("Curve", settings),), LARGE), {"notices": TABLE})
+    _, (part,) = figures(runs, Grid("N", (SettingTable("Curve", settings),), LARGE), {"notices": TABLE})
     assert part.curve
     assert [(line.setting, line.rows, line.reference) for line in part.lines] == [
         (LARGE.label, 10, True), (LARGE.label, 20, True), (SMALL.label, 10, False), (SMALL.label, 20, False),

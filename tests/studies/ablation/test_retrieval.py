@@ -13,7 +13,7 @@ from metricsmith.errors import HopelessModel
 from metricsmith.optimizers.candidates import candidates_kept
 from metricsmith.optimizers.options import Options
 from metricsmith.stats.correlation import kendall_tau_b
-from metricsmith.studies.ablation.grid import Grid, Part, Setting
+from metricsmith.studies.ablation.grid import Grid, Setting, SettingTable
 from metricsmith.studies.ablation.retrieval import rankings, run_ranking
 from metricsmith.studies.ablation.runs import CellRun
 from students import rated_table
@@ -99,7 +99,9 @@ def test_lines_by_hand():
         CellRun("two", "x", 0, 0, status="not run", why="no model"),
         CellRun("two", "x", 0, 1, ranking=("d", "b"), gains=GAINS),
     ]
-    grid = Grid("t", (Part("p", (Setting("two"), Setting("one"))), Part("q", (Setting("one"),))), Setting("one"))
+    grid = Grid(
+        "t", (SettingTable("p", (Setting("two"), Setting("one"))), SettingTable("q", (Setting("one"),))), Setting("one")
+    )
     two, one = rankings(runs, grid)
     assert (two.setting, two.cells, two.why) == ("two", 1, "not run: no model")
     assert (one.setting, one.cells, one.why) == ("one", 3, "")
@@ -114,7 +116,7 @@ def test_lines_by_hand():
 
 
 def test_a_setting_of_which_nothing_is_done_has_no_numbers():
-    grid = Grid("t", (Part("p", (Setting("one"),)),), Setting("one"))
+    grid = Grid("t", (SettingTable("p", (Setting("one"),)),), Setting("one"))
     (line,) = rankings([CellRun("one", "x", 0, 0, status="failed", why="w")], grid)
     assert line.cells == 0
     assert all(math.isnan(number) for pair in (*line.ndcg.values(), *line.recall.values()) for number in pair)

@@ -16,7 +16,7 @@ from metricsmith.model_calls.limits import Budget
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.report.ablation.document import write_ablation
 from metricsmith.studies.ablation import run
-from metricsmith.studies.ablation.grid import Grid, Part, Setting
+from metricsmith.studies.ablation.grid import Grid, Setting, SettingTable
 from metricsmith.studies.ablation.plan import ablation_plan, plan_grid
 from metricsmith.studies.ablation.run import ablate
 from rated import rated_table
@@ -25,12 +25,15 @@ BANK = MetricBank((family("levenshtein"), family("rouge"), family("bleu")))
 REFERENCE = Setting("n=2", bank="existing", n=2, regression="pls")
 ONE = replace(REFERENCE, label="n=1", n=1)
 GRID = Grid(
-    "Sizes", (Part("All rows", (ONE, REFERENCE)), Part("Fewer", (replace(ONE, rows=20), ONE))), REFERENCE, seeds=2
+    "Sizes",
+    (SettingTable("All rows", (ONE, REFERENCE)), SettingTable("Fewer", (replace(ONE, rows=20), ONE))),
+    REFERENCE,
+    seeds=2,
 )
 TWO = {"criterion": 2, "rubric": 1}
 MADE = Setting("k=1", bank="generated", k=1, generators=TWO)
 THREE = tuple(replace(MADE, label=f"k={k}", k=k) for k in (1, 2, 3))
-ASKED = Grid("Asked", (Part("Sizes", THREE),), THREE[-1], seeds=2)
+ASKED = Grid("Asked", (SettingTable("Sizes", THREE),), THREE[-1], seeds=2)
 
 
 @pytest.fixture(scope="module")
@@ -185,9 +188,8 @@ def test_a_finished_grid_is_not_run_again_unless_forced(tables, tmp_path, monkey
 
 
 def test_cells_with_too_few_rows_or_without_a_model_say_so_and_the_grid_goes_on(tables):
-    grid = replace(
-        GRID, seeds=1, parts=(Part("Both", (REFERENCE, replace(REFERENCE, rows=5), replace(MADE, label="made"))),)
-    )  # fmt: skip
+    settings = (REFERENCE, replace(REFERENCE, rows=5), replace(MADE, label="made"))
+    grid = replace(GRID, seeds=1, parts=(SettingTable("Both", settings),))
     record = ablate({"notices": tables["notices"]}, grid, optimizer())
     assert [(cell.setting, cell.rows, cell.status) for cell in record.cells] == [
         ("n=2", 0, "done"), ("made", 0, "not run"), ("n=2", 5, "too few")
@@ -208,7 +210,7 @@ def test_a_cell_that_failed_is_run_again(tables, tmp_path, monkeypatch):
 
 
 def test_two_settings_of_one_name_and_no_data_are_refused(tables):
-    double = replace(GRID, parts=(Part("Twice", (ONE, replace(ONE, n=3))),))
+    double = replace(GRID, parts=(SettingTable("Twice", (ONE, replace(ONE, n=3))),))
     with pytest.raises(OptionError, match="two settings with all learning rows are called 'n=1'"):
         ablate(tables, double, optimizer())
     with pytest.raises(OptionError, match="must be data sets by their names"):
@@ -231,7 +233,7 @@ def one():
 
 def test_cells_share_what_they_ask_and_the_plan_says_how_much(one, tmp_path):
     with serve(own_axes) as alone:
-        single = replace(ASKED, parts=(Part("One", (ASKED.reference,)),))
+        single = replace(ASKED, parts=(SettingTable("One", (ASKED.reference,)),))
         ablate(one, single, optimizer(lm=alone.lm(temperature=1.0)))
     with serve(own_axes) as server:
         options = optimizer(lm=server.lm(temperature=1.0))

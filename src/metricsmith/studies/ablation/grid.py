@@ -69,9 +69,6 @@ class SettingTable:
     settings: tuple[Setting, ...]
 
 
-Part = SettingTable
-
-
 @dataclass(frozen=True)
 class Grid:
     """Settings in tables, repeated with several seeds on every data set.
