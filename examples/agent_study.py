@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--told", action="store_true", help="tell the agent the rules; by default it learns them")
     parser.add_argument("--tau-bench", type=Path, metavar="FOLDER", help="a checkout of it, in place of our own world")
     parser.add_argument("--tau-python", metavar="PY", help="the interpreter that has its requirements")
+    parser.add_argument("--tau-tasks", type=Path, metavar="FILE", help="corrected tasks: tau2-bench's tasks.json")
     parser.add_argument("--out", type=Path, default=Path("agent_study"))
     options = parser.parse_args()
     if options.tau_bench and (options.offline or not options.tau_python):
@@ -45,7 +46,8 @@ def main() -> None:
         if options.tau_bench:
             from agent_reward.taubench import TauBench
 
-            environment = stack.enter_context(closing(TauBench(options.tau_bench, options.tau_python)))
+            bench = TauBench(options.tau_bench, options.tau_python, tasks=options.tau_tasks)
+            environment = stack.enter_context(closing(bench))
         else:
             environment = ServiceWorld()
         if options.offline:
@@ -60,7 +62,7 @@ def main() -> None:
             controls=extra,
         )  # fmt: skip
     print(write_study(study, options.out))
-    print(f"report: {options.out / 'agent.html'}")
+    print(f"\nreport: {options.out / 'agent.md'}")
 
 
 if __name__ == "__main__":

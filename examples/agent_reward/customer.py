@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["GOODBYE", "TOPICS", "Customer"]
-
 TOPICS: Mapping[str, str] = {
     "fee": r"\bfees?\b|\bcharges?\b|\bsurcharge\b|\bextra cost\b",
     "refused": r"^(?=.*\b(?:mov|chang|rebook)).*\b(?:can ?not|can't|not possible|not allowed|unable|may not)\b",

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
+
+import dspy
+
+CALL = "Action:\n"
+"""How a turn of the agent begins that calls a tool, as in the recorded runs of tau-bench."""
+
+Messages = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -43,16 +53,52 @@ class Episode:
     lacks: tuple[str, ...] = ()
 
 
-class Session(Protocol):
-    """One conversation, with a database of its own."""
+def spoken(messages: Messages) -> Messages:
+    """The turns that the customer says or hears; calls of tools and their answers are not among them."""
+    return [turn for turn in messages if turn["role"] != "tool" and not turn["content"].startswith(CALL)]
 
-    opening: str  # the customer's first turn
-    tools: Sequence[Callable[..., str]]  # typed functions with docstrings, on this session's database
-    over: bool
 
+class Session(ABC):
+    """One conversation, with a database of its own.
+
+    Parameters
+    ----------
+    tools : iterable of dspy.Tool
+        Names, descriptions and arguments; calls go to `answer` and into `messages` and `calls`.
+
+    Attributes
+    ----------
+    opening : str
+        The customer's first turn.
+    tools : dict of str to dspy.Tool
+    over : bool
+        Whether the customer has gone.
+    """
+
+    opening: str
+
+    def __init__(self, tools: Iterable[dspy.Tool]) -> None:
+        self.over = False
+        self.messages: list[Mapping[str, Any]] = []
+        self.calls: list[Call] = []
+        self.tools = {tool.name: tool.model_copy(update={"func": partial(self._call, tool.name)}) for tool in tools}
+
+    def _call(self, tool: str, /, **arguments: Any) -> str:
+        answer = self.answer(tool, arguments)
+        self.calls.append(Call(tool, arguments, answer))
+        content = CALL + json.dumps({"name": tool, "arguments": arguments}, ensure_ascii=False)
+        self.messages += [{"role": "assistant", "content": content}, {"role": "tool", "content": answer}]
+        return answer
+
+    @abstractmethod
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The answer to a call; a call that cannot be is answered by ``Error: `` and why."""
+
+    @abstractmethod
     def say(self, text: str) -> str:
         """Tell the customer something; the customer's answer, empty once the conversation is over."""
 
+    @abstractmethod
     def close(self) -> Episode:
         """End the conversation and judge it."""
 

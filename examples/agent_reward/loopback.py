@@ -19,16 +19,13 @@ from typing import Any
 
 import dspy
 
-from agent_reward.episodes import Call, Episode
-from agent_reward.loop import Verified, WithoutWords
-from agent_reward.policy import CALL, RULES, broken
-from agent_reward.scripted import Do, Step, steps
+from agent_reward.episodes import CALL, Call, Episode
+from agent_reward.loop import Reward, verified, without_words
+from agent_reward.policy import RULES, broken
+from agent_reward.scripted import Step, steps
 from agent_reward.tasks import tasks
 from agent_reward.world import ServiceWorld
-from metricsmith.reward import DSPyMetric
 from metricsmith.testing import GivenModel
-
-__all__ = ["answered", "controls", "loopback", "read_transcript"]
 
 BESIDES = {"Friendly tone": "The agent is friendly.", "Short turns": "The agent says what it has to say in few words."}
 FIELD = r"\[\[ ## {} ## \]\]\n(.*?)(?=\n\n\[\[ ## |\n*\Z)"
@@ -36,20 +33,20 @@ TURN = re.compile(r"^(user|assistant|tool):(?: (.*)|((?:\n  .*|\n)*))", re.MULTI
 
 
 @contextmanager
-def loopback(delay: float = 0.0) -> Iterator[dspy.LM]:
+def loopback() -> Iterator[dspy.LM]:
     """A server on the loopback interface for the length of a ``with`` block, as the model that it plays."""
-    with GivenModel(answered, delay=delay) as model:
+    with GivenModel(answered) as model:
         yield model.lm(temperature=1.0, num_retries=0)
 
 
-def controls(world: ServiceWorld, seed: int = 0) -> Mapping[str, tuple[ServiceWorld, DSPyMetric]]:
+def controls(world: ServiceWorld, seed: int = 0) -> Mapping[str, tuple[ServiceWorld, Reward]]:
     """Worlds and rewards from which nothing can be learned: every task judged as another one, and empty feedback."""
     train = list(world.tasks["train"])
     order = random.Random(seed).sample(train, len(train))
     shuffled = ServiceWorld(dict(zip(order, [*order[1:], order[0]], strict=True)))  # one circle: no task is itself
     return {
-        "control: rewards of other tasks": (shuffled, Verified()),
-        "control: empty feedback": (world, WithoutWords()),
+        "control: rewards of other tasks": (shuffled, verified),
+        "control: empty feedback": (world, without_words),
     }
 
 
@@ -92,8 +89,7 @@ def _turn(prompt: str) -> Mapping[str, Any]:
     place = len(re.findall(r"^\[\[ ## observation_\d+ ## \]\]$", prompt, re.MULTILINE))
     if place == len(script):
         return {"next_thought": "Nothing is left to do.", "next_tool_name": "finish", "next_tool_args": {}}
-    step = script[place]
-    name, arguments = (step.tool, step.arguments) if isinstance(step, Do) else ("say", {"text": step.text})
+    name, arguments = script[place]
     return {"next_thought": "This comes next.", "next_tool_name": name, "next_tool_args": dict(arguments)}
 
 

@@ -16,23 +16,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from agent_reward.counts import Measure, calls, measured, table_lines, transfers, turns, writing_calls
 from metricsmith import AutoMetrics, Table, score
+from metricsmith.bank import CodeMetric
 from metricsmith.bank.base import numbers_kept
-from metricsmith.bank.code import CodeMetric
 from metricsmith.data import read_taubench
-from metricsmith.formats import ends, p_value, statistic
+from metricsmith.formats import ends, interval, p_value, statistic
 from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import (
     Interval,
-    correlation_interval,
     holm,
     jackknife_interval,
     repeated_interval,
     repeated_mean,
     repeated_permutation_test,
 )
-
-__all__ = ["FREE", "Added", "Count", "added", "counts", "unexplained"]
 
 FREE = frozenset({"12", "13", "15", "17", "18", "21", "24"})
 """Those of tasks 0 to 24 whose gold actions write nothing and which have nothing to be told: tau-bench's task file
@@ -41,46 +39,12 @@ FREE = frozenset({"12", "13", "15", "17", "18", "21", "24"})
 Floats = NDArray[np.float64]
 
 
-def transfers(output):
-    """Calls that hand the customer to a person."""
-    return output.count('{"name": "transfer_to_human')
-
-
-def writing_calls(output):
-    """Calls of tools that change the database."""
-    names = ("book_reservation", "cancel_reservation", "send_certificate", "update_reservation_")
-    return sum(output.count('{"name": "' + name) for name in names)
-
-
-def calls(output):
-    """Calls of tools."""
-    return output.count('{"name": "')
-
-
-def turns(output):
-    """Turns of the agent, calls included."""
-    return output.count("\nassistant:")
-
-
 COUNTS = (transfers, writing_calls, calls, turns)
 BASELINES: dict[str, Callable[[str], float]] = {
     "calls of transfer_to_human": transfers,
     "no writing call": lambda output: float(not writing_calls(output)),
     "fewer writing calls": lambda output: -float(writing_calls(output)),
 }
-
-
-@dataclass(frozen=True)
-class Count:
-    """A count over all runs: its tau-b with the reward and two 95 % intervals, both by leaving out each task in turn.
-
-    `plain` is Student's t on tau-b itself, `interval` the house's, on Fisher's scale.
-    """
-
-    name: str
-    tau_b: float
-    plain: Interval
-    interval: Interval
 
 
 @dataclass(frozen=True)
@@ -95,16 +59,18 @@ class Added:
     p: float  # by swapping whole tasks in all splits at once, Holm's over all comparisons
 
 
-def counts(table: Table) -> list[Count]:
-    """Each of `BASELINES` against the reward."""
+def agreement(table: Table) -> list[tuple[Measure, Interval]]:
+    """Each of `BASELINES` against the reward, and Student's interval on tau-b itself beside the measure's own.
+
+    Both leave out one task at a time; the measure's stands on Fisher's scale.
+    """
     rewards, tasks = _rewards(table), _tasks(table)
     found = []
     for name in BASELINES:
         x = _baseline(table, name)
-        estimate = kendall_tau_b(x, rewards)
+        measure = measured(name, x, rewards, tasks.tolist())
         without = [kendall_tau_b(x[tasks != task], rewards[tasks != task]) for task in np.unique(tasks)]
-        house = correlation_interval(kendall_tau_b, x, rewards, tasks.tolist())
-        found.append(Count(name, estimate, jackknife_interval(estimate, without), house))
+        found.append((measure, jackknife_interval(measure.kendall_tau_b, without)))
     return found
 
 
@@ -176,19 +142,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("runs")
     table = read_taubench(parser.parse_args().runs)
-    print(f"{len(table.rows)} runs of {len(set(_tasks(table)))} tasks; tau-b with the reward, by task")
-    print(f"{'':28}tau-b  {'Student':14}Fisher")
-    for one in counts(table):
-        print(f"{one.name:28}{statistic(one.tau_b):7}{ends(one.plain, 2):14}{ends(one.interval, 2)}")
     odd = unexplained(table)
-    tasks = ", ".join(sorted(set(odd), key=int))
-    print(f"{len(odd)} runs of tasks {tasks} have reward 1 without a writing call that the task needs\n")
+    first = [
+        (one.name, statistic(one.kendall_tau_b), ends(plain, 2), interval(one.low, one.high, 2))
+        for one, plain in agreement(table)
+    ]
+    print(f"{len(table.rows)} runs of {len(set(_tasks(table)))} tasks; tau-b with the reward, by task")
+    print(*table_lines(("", "tau-b", "Student", "Fisher"), first), sep="\n")
+    print(f"{len(odd)} runs of tasks {', '.join(sorted(set(odd), key=int))} have reward 1 without a writing call that "
+          "the task needs\n")  # fmt: skip
+    second = [
+        (
+            one.candidates, one.count, statistic(one.tau_b), statistic(one.count_tau_b),
+            statistic(one.tau_b - one.count_tau_b, 2), ends(one.interval, 2), p_value(one.p),
+        )
+        for one in added(table)
+    ]  # fmt: skip
     print("induced from 12 tasks, on the other 13: means over 20 splits")
-    print(f"{'candidates':17}{'tau-b':7}{'beside':28}{'tau-b':7}{'difference':21}p (Holm)")
-    for two in added(table):
-        difference = f"{statistic(two.tau_b - two.count_tau_b, 2)}, {ends(two.interval, 2)}"
-        means = f"{two.candidates:17}{statistic(two.tau_b):7}{two.count:28}{statistic(two.count_tau_b):7}"
-        print(f"{means}{difference:21}{p_value(two.p)}")
+    header = ("candidates", "beside", "tau-b", "its tau-b", "difference", "interval", "p (Holm)")
+    print(*table_lines(header, second, texts=2), sep="\n")
 
 
 if __name__ == "__main__":

@@ -7,36 +7,31 @@ layout is that of sierra-research/tau-bench: ``tau_bench/envs/airline`` with ``t
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Literal
+from typing import Any
 from weakref import WeakSet
 
 import dspy
 
-from agent_reward.episodes import Call, Episode
-from metricsmith.errors import DataError, NeedsError, OptionError
+from agent_reward.episodes import Episode, Session, spoken
+from metricsmith import DataError, NeedsError, OptionError
 from metricsmith.rendering import render_messages
-
-__all__ = ["CustomerTurn", "TauBench"]
 
 AIRLINE = Path("tau_bench/envs/airline")
 BRIDGE = Path(__file__).with_name("taubench_bridge.py")
-CALL = "Action:\n"
 ENDING = "transfer_to_human_agents"  # tau_bench/envs/airline/env.py: the tool that ends a conversation
 KEPT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")  # all of our environment that the benchmark sees: no key
 LAST_WORDS = 800  # characters of the benchmark's errors that are quoted
-TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict[str, Any], "number": int | float}
 
 
 class CustomerTurn(dspy.Signature):
@@ -70,10 +65,6 @@ class TauBench:
         An interpreter that has what the benchmark's tools and tasks import (pydantic).
     tasks : path, optional
         The ``tasks.json`` of tau2-bench's airline, whose stories, gold actions and outputs then replace the checkout's.
-    customer : dspy.Module, optional
-        Takes and gives the fields of `CustomerTurn`, and takes ``config``; by default `dspy.Predict` on it.
-    lm : dspy.LM, optional
-        The customer's model; by default the one in force.
     timeout : float
         Seconds that the process may take for an answer.
 
@@ -91,8 +82,6 @@ class TauBench:
         python: str = sys.executable,
         *,
         tasks: str | os.PathLike[str] | None = None,
-        customer: dspy.Module | None = None,
-        lm: Any = None,
         timeout: float = 60.0,
     ) -> None:
         if not (Path(folder) / AIRLINE).is_dir():
@@ -103,11 +92,15 @@ class TauBench:
         places = [str(Path(one).resolve()) for one in (folder, tasks) if one is not None]
         self._command = [python, "-I", "-B", "-X", "utf8", str(BRIDGE), ENDING, *places]
         self._timeout, self._begun = timeout, WeakSet[_Process]()
-        self.customer, self.lm = customer or dspy.Predict(CustomerTurn), lm
+        self.customer = dspy.Predict(CustomerTurn)
         described = self._once("describe")
         self.policy: str = described["policy"]
         self.stories: Mapping[str, str] = {str(place): one for place, one in enumerate(described["stories"])}
-        self.schemas: Sequence[Mapping[str, Any]] = described["tools"]
+        # The arguments as the benchmark has them: 50 stays 50, and any one goes through, to be answered there.
+        self.tools = [
+            dspy.Tool(dict, one["name"], one["description"], one["parameters"]["properties"], arg_types={})
+            for one in described["tools"]
+        ]
         ids, half = tuple(self.stories), len(self.stories) // 2
         self.tasks = {"train": ids[:half], "test": ids[half:]}
 
@@ -146,20 +139,17 @@ class TauBench:
             process.close()
 
 
-class TauSession:
+class TauSession(Session):
     """One conversation with a customer of tau-bench."""
 
     def __init__(self, bench: TauBench, process: _Process, task: str, seed: int) -> None:
-        self.over = False
-        self.tools = tuple(_function(schema, self._call) for schema in bench.schemas)
+        super().__init__(bench.tools)
         self._bench, self._process, self._task, self._seed = bench, process, task, seed
-        self._messages: list[Mapping[str, Any]] = []
-        self._calls: list[Call] = []
 
     @cached_property
     def opening(self) -> str:
         """The customer's first turn, asked for when it is first read."""
-        return self._answer()
+        return self._reply()
 
     def say(self, text: str) -> str:
         """Tell the customer something; the customer's answer, empty once the conversation is over."""
@@ -167,13 +157,21 @@ class TauSession:
             _ = self.opening  # the customer begins
         if self.over:
             return ""
-        self._messages.append({"role": "assistant", "content": text})
-        return self._answer()
+        self.messages.append({"role": "assistant", "content": text})
+        return self._reply()
+
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The benchmark's answer to a call, as long as the conversation goes on."""
+        if self.over:
+            return "Error: the conversation is over"
+        answer: str = self._process.ask("call", tool=tool, arguments=arguments)["answer"]
+        self.over = tool == ENDING
+        return answer
 
     def close(self) -> Episode:
         """End the conversation, judge it and end the process."""
         self.over = True
-        said = [turn["content"] for turn in self._heard() if turn["role"] == "assistant"]
+        said = [turn["content"] for turn in spoken(self.messages) if turn["role"] == "assistant"]
         try:
             found = self._process.ask("judge", task=int(self._task), said=said)
         finally:
@@ -181,34 +179,20 @@ class TauSession:
         lacks = [f"The customer was not told {output}." for output in found["missing"]]
         if found["state"] != found["gold"]:
             lacks.append("The database at the end is not the one that the right calls lead to.")
-        calls, reward = tuple(self._calls), float(not lacks)
-        return Episode(self._task, tuple(self._messages), calls, reward, found["state"], tuple(lacks))
+        kept = tuple(self.messages), tuple(self.calls)
+        return Episode(self._task, *kept, float(not lacks), found["state"], tuple(lacks))
 
-    def _heard(self) -> list[Mapping[str, Any]]:
-        """The turns that the customer hears: those of calls and tools are not among them."""
-        return [turn for turn in self._messages if turn["role"] != "tool" and not turn["content"].startswith(CALL)]
-
-    def _answer(self) -> str:
-        bench, heard = self._bench, self._heard()
-        with dspy.context(lm=bench.lm) if bench.lm else nullcontext():
+    def _reply(self) -> str:
+        bench, heard = self._bench, spoken(self.messages)
+        with dspy.context(trace=None):  # the customer is no part of the program that is optimised
             answer = bench.customer(
                 story=bench.stories[self._task],
                 conversation=render_messages(heard) if heard else "",
                 config={"temperature": 1.0, "rollout_id": self._seed},
             )
         self.over = bool(answer.ended)
-        self._messages.append({"role": "user", "content": str(answer.turn)})
+        self.messages.append({"role": "user", "content": str(answer.turn)})
         return str(answer.turn)
-
-    def _call(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        answer = "Error: the conversation is over"
-        if not self.over:
-            answer = self._process.ask("call", tool=tool, arguments=arguments)["answer"]
-            self.over = tool == ENDING
-        self._calls.append(Call(tool, arguments, answer))
-        content = CALL + json.dumps({"name": tool, "arguments": arguments}, ensure_ascii=False)
-        self._messages += [{"role": "assistant", "content": content}, {"role": "tool", "content": answer}]
-        return answer
 
 
 class _Process:
@@ -254,36 +238,3 @@ class _Process:
             with suppress(OSError):  # what it did not read any more
                 self._running.communicate()
             self._errors.close()
-
-
-def _function(schema: Mapping[str, Any], call: Callable[[str, Mapping[str, Any]], str]) -> Callable[..., str]:
-    """A typed function with a docstring, from a tool's schema."""
-    name, properties = schema["name"], schema["parameters"]["properties"]
-    needed = schema["parameters"].get("required", ())
-    keys = sorted(properties, key=lambda key: key not in needed)
-    hints = {key: _type(properties[key]) for key in keys}
-
-    def tool(*positional: Any, **named: Any) -> str:
-        return call(name, {**dict(zip(keys, positional, strict=False)), **named})
-
-    described = [f"{key}: {one['description']}" for key, one in properties.items() if "description" in one]
-    tool.__name__ = tool.__qualname__ = name
-    tool.__doc__ = "\n".join([schema["description"], *described])
-    tool.__annotations__ = {**hints, "return": str}
-    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
-    tool.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(key, kind, default=empty if key in needed else None, annotation=hint)
-            for key, hint in hints.items()
-        ]
-    )
-    return tool
-
-
-def _type(schema: Mapping[str, Any]) -> Any:
-    """The Python type of a JSON schema; a number may stay whole, for 50 and 50.0 are two states of a database."""
-    if "enum" in schema:
-        return Literal[tuple(schema["enum"])]
-    if schema.get("type") == "array":
-        return list[_type(schema.get("items", {}))]  # type: ignore[misc]
-    return TYPES.get(schema.get("type", ""), Any)

@@ -43,8 +43,11 @@ def test_counts_in_the_text_are_those_of_the_calls_in_the_agents_turns(path, run
 
 def test_the_agreement_of_counts_with_the_reward_is_remade(runs):
     """The plan of this study measured them elsewhere: +.449 [.24, .66], +.379 [.10, .66], +.300 [.01, .59]."""
-    found = recorded.counts(runs)
-    assert {one.name: (round(one.tau_b, 3), round(one.plain.low, 2), round(one.plain.high, 2)) for one in found} == {
+    found = recorded.agreement(runs)
+    rounded = {
+        one.name: (round(one.kendall_tau_b, 3), round(plain.low, 2), round(plain.high, 2)) for one, plain in found
+    }
+    assert rounded == {
         "calls of transfer_to_human": (0.449, 0.24, 0.66),
         "no writing call": (0.379, 0.10, 0.66),
         "fewer writing calls": (0.300, 0.01, 0.59),
