@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -214,3 +216,50 @@ def test_the_block_of_the_page_runs_on_a_checkout(tmp_path, monkeypatch, capsys)
     (block,) = re.findall(r"```python\n(from agent_reward.taubench .*?)```", page, re.DOTALL)
     exec(compile(block, "experiments.md", "exec"), {})
     assert capsys.readouterr().out == "doing nothing earns the reward in 1 of 3 tasks: 1\n"
+
+
+RULE = "Seat every guest in the row that was asked for."
+
+
+def played(prompt):
+    """Customer, agent, reflector and judge; until it is told the rule, the agent gives even rows to nobody."""
+    asked = prompt.rpartition("Respond with")[2]
+    if "next_tool_name" in asked:
+        row = int(re.findall(r"Move me to row (\d+)", prompt)[-1])
+        step = ("move", {**MOVE, "row": row if RULE in prompt or row % 2 else 1})
+        tool, arguments = ("finish", {}) if "[[ ## observation_0 ## ]]" in prompt else step
+        return {"next_thought": "So be it.", "next_tool_name": tool, "next_tool_args": arguments}
+    if "new_instruction" in asked:
+        faults = ("The database at the end is not the one", "By the row.")  # of the verifiable and the induced reward
+        return json.dumps({"new_instruction": RULE if any(fault in prompt for fault in faults) else "Serve."})
+    if "axes" in asked:
+        return {"axes": [{"name": name, "meaning": f"The agent is {name}."} for name in ("right", "kind", "short")]}
+    if "ended" in asked:
+        return {"turn": f"Move me to {re.search(r'to (row .*?),', prompt)[1]}.", "ended": False}
+    wanted, moved = re.findall(r"Move me to row (\d+)", prompt)[-1], re.findall(r'"row": (\d+)', prompt)[-1]
+    return {"reasoning": "By the row.", "score": 5 if wanted == moved or "right" not in prompt else 1}
+
+
+def test_the_whole_study_runs_on_a_checkout_with_corrected_tasks(folder, tmp_path, monkeypatch, capsys):
+    """Ten tasks; the agent serves odd rows from the start, and learns the rest from either reward."""
+    tasks = []
+    for row in range(2, 12):
+        told = {"reason_for_call": f"You want seat A1 moved to row {row}, in a box.", "task_instructions": ""}
+        criteria = {"actions": [{"name": "move", "arguments": {**MOVE, "row": row}}], "communicate_info": []}
+        tasks.append({"user_scenario": {"instructions": told}, "evaluation_criteria": criteria})
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks), "utf-8")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with GivenModel(played) as model:
+        where = ["--tau-bench", folder, "--tau-python", sys.executable, "--tau-tasks", tmp_path / "tasks.json"]
+        options = ["--model", "openai/loopback", "--api-base", model.api_base, "--trials", 1, "--rollouts", 20]
+        monkeypatch.setattr(sys, "argv", ["agent_study.py", *map(str, [*where, *options, "--out", tmp_path])])
+        runpy.run_path(str(Path(__file__).parents[2] / "examples" / "agent_study.py"), run_name="__main__")
+    assert capsys.readouterr().out.endswith("agent.md\n")
+    lines = {line["name"]: line for line in json.loads((tmp_path / "agent.json").read_text())["lines"]}
+    mean = {name: sum(map(sum, line["rewards"])) / 5 for name, line in lines.items()}
+    assert mean == {
+        "do nothing": 0, "transfer at once": 0, "base agent": 0.6, "GEPA, verifiable reward": 1.0,
+        "GEPA, induced reward": 1.0,
+    }  # fmt: skip
+    assert all(line["failed"] == 0 for line in lines.values())
+    assert "Be fair to every guest." in lines["base agent"]["instruction"]
