@@ -3,7 +3,8 @@
     python examples/agent_study.py --offline
     python examples/agent_study.py --model openai/gpt-4.1-mini --out study
     python examples/agent_study.py --model openai/local --api-base http://127.0.0.1:8000/v1 --trials 5
-    python examples/agent_study.py --model openai/gpt-4.1 --tau-bench tau-bench --tau-python tau-bench/venv/bin/python
+    python examples/agent_study.py --model openai/gpt-4.1 --tau-bench tau-bench --tau-python tau-bench/.venv/bin/python
+    python examples/agent_study.py --recorded taubench_train_runs.csv
 
 Offline a server on the loopback interface plays agent, reflector and judge, and the study runs in minutes without a
 key; two controls then show that nothing is learned from rewards of other tasks or without feedback.
@@ -14,12 +15,14 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from contextlib import ExitStack, closing, redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 
 import dspy
 from agent_reward.loopback import controls, loopback
+from agent_reward.recorded import shown
 from agent_reward.study import run_study, write_study
+from agent_reward.taubench import TauBench
 from agent_reward.world import ServiceWorld
 
 
@@ -29,6 +32,7 @@ def main() -> None:
     model = parser.add_mutually_exclusive_group(required=True)
     model.add_argument("--offline", action="store_true", help="ask a server of our own, without a key")
     model.add_argument("--model", help="provider/name, as DSPy takes it; plays agent, customer, reflector and judge")
+    model.add_argument("--recorded", type=Path, metavar="RUNS", help="no agent: figures on recorded runs of tau-bench")
     parser.add_argument("--api-base", help="address of an OpenAI-compatible server")
     parser.add_argument("--trials", type=int, default=5, help="conversations about each test task")
     parser.add_argument("--rollouts", type=int, default=135, help="after so many, no arm begins another iteration")
@@ -41,15 +45,14 @@ def main() -> None:
     options = parser.parse_args()
     if options.tau_bench and (options.offline or not options.tau_python):
         parser.error("--tau-bench needs --tau-python and a --model that plays the customer")
+    if options.recorded:
+        print(*shown(options.recorded), sep="\n")
+        return
     logging.getLogger("dspy").setLevel(logging.WARNING)  # GEPA writes every prompt into its log
     with ExitStack() as stack:
+        environment = ServiceWorld()
         if options.tau_bench:
-            from agent_reward.taubench import TauBench
-
-            bench = TauBench(options.tau_bench, options.tau_python, tasks=options.tau_tasks)
-            environment = stack.enter_context(closing(bench))
-        else:
-            environment = ServiceWorld()
+            environment = TauBench(options.tau_bench, options.tau_python, tasks=options.tau_tasks)
         if options.offline:
             lm, extra = stack.enter_context(loopback()), controls(environment, options.seed)
         else:

@@ -15,6 +15,9 @@ START = (
 )
 
 
+STEPS = 30  # calls of tools and turns of speech together, after which the conversation ends
+
+
 class ServiceAgent(dspy.Module):
     """`dspy.ReAct` over the tools of a session and a tool that speaks to the customer.
 
@@ -27,26 +30,19 @@ class ServiceAgent(dspy.Module):
     environment : Environment
     told : str
         Rules that the agent is told from the start; by default none, so that it has to learn them.
-    max_turns : int
-        Calls of tools and turns of speech together, after which the conversation ends.
     on_failure : callable, optional
         Called with the error of a conversation that broke off, which optimisers book as a reward of 0.
     """
 
     def __init__(
-        self,
-        environment: Environment,
-        *,
-        told: str = "",
-        max_turns: int = 30,
-        on_failure: Callable[[Exception], object] = bool,
+        self, environment: Environment, *, told: str = "", on_failure: Callable[[Exception], object] = bool
     ) -> None:
         super().__init__()
         # A function, because optimisers copy programs and the world is to stay one.
         self._start, self._on_failure = lambda task, seed: environment.start(task, seed), on_failure
         session = environment.start(environment.tasks["train"][0])
         signature = dspy.Signature("opening -> outcome", f"{START}\n\n{told}".strip())
-        self.react = dspy.ReAct(signature, [*session.tools.values(), session.say], max_iters=max_turns)
+        self.react = dspy.ReAct(signature, [*session.tools.values(), session.say], max_iters=STEPS)
         session.close()
         self.react.tools = {"finish": self.react.tools["finish"]}  # the others belong to a session
         self.react.extract = lambda **_: {}  # the conversation is the result: nothing is asked about it afterwards

@@ -1,17 +1,14 @@
 """Recorded runs of an agent on tau-bench: the agreement of counts of calls with the reward, and what induction adds.
 
-::
-
-    python examples/agent_reward/recorded.py taubench_train_runs.csv
-
-The 104 runs (25 tasks, Qwen3-32B) come with the AutoMetrics repository (MIT) and are not part of this package.
+``python examples/agent_study.py --recorded taubench_train_runs.csv`` prints them. The 104 runs (25 tasks, Qwen3-32B)
+come with the AutoMetrics repository (MIT) and are not part of this package.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +34,7 @@ FREE = frozenset({"12", "13", "15", "17", "18", "21", "24"})
 (``tau_bench/envs/airline/tasks_test.py`` of sierra-research/tau-bench). Doing nothing earns their reward."""
 
 Floats = NDArray[np.float64]
-
-
+SPLITS, LEARNED = 20, 12  # splits by task, and the tasks of each that are learned from
 COUNTS = (transfers, writing_calls, calls, turns)
 BASELINES: dict[str, Callable[[str], float]] = {
     "calls of transfer_to_human": transfers,
@@ -64,10 +60,8 @@ def agreement(table: Table) -> list[tuple[Measure, Interval]]:
 
     Both leave out one task at a time; the measure's stands on Fisher's scale.
     """
-    rewards, tasks = _rewards(table), _tasks(table)
-    found = []
-    for name in BASELINES:
-        x = _baseline(table, name)
+    rewards, tasks, found = _rewards(table), _tasks(table), []
+    for name, x in _baselines(table).items():
         measure = measured(name, x, rewards, tasks.tolist())
         without = [kendall_tau_b(x[tasks != task], rewards[tasks != task]) for task in np.unique(tasks)]
         found.append((measure, jackknife_interval(measure.kendall_tau_b, without)))
@@ -76,44 +70,35 @@ def agreement(table: Table) -> list[tuple[Measure, Interval]]:
 
 def unexplained(table: Table) -> list[str]:
     """The tasks, not `FREE`, of runs with reward 1 and no writing call: the database cannot be as the gold's there."""
-    return [
-        row.group for row in table.rows if row.reward == 1 and not writing_calls(row.output) and row.group not in FREE
-    ]
+    silent = [row.group for row in table.rows if row.reward == 1 and not writing_calls(row.output)]
+    return [task for task in silent if task not in FREE]
 
 
-def added(table: Table, splits: int = 20, learning: int = 12) -> list[Added]:
-    """Induce a metric without a model from the runs of `learning` tasks, and hold it against each count on the others.
+def added(table: Table) -> list[Added]:
+    """Induce a metric without a model from the runs of 12 tasks, and hold it against each count on the others.
 
     The candidates are the default bank's metrics, alone and with the counts of `COUNTS` as code. The splits are drawn
     by seed; tau-b is taken on the runs of the tasks that a split holds back.
-
-    Parameters
-    ----------
-    table : Table
-    splits : int
-    learning : int
-        Tasks of each split that are learned from.
     """
-    rewards, tasks = _rewards(table), _tasks(table)
-    held = np.array([_held_back(tasks, learning, seed) for seed in range(splits)])
-    groups, tau_b, found = tasks.tolist(), batch_kendall_tau_b, list[Added]()
+    rewards, tasks, found = _rewards(table), _tasks(table), list[Added]()
+    held = np.array([_held_back(tasks, seed) for seed in range(SPLITS)])
+    compared = {"batched": True, "own_rows": True}
     with numbers_kept():
         for candidates, own in (("bank", ()), ("bank and counts", tuple(map(CodeMetric.from_function, COUNTS)))):
             induced = np.array([_predictions(table, rows, own, seed) for seed, rows in enumerate(held)])
-            for name in BASELINES:
-                count = np.where(held, _baseline(table, name), np.nan)
+            for name, numbers in _baselines(table).items():
+                count = np.where(held, numbers, np.nan)
                 means = (repeated_mean(kendall_tau_b, side, rewards, own_rows=True) for side in (induced, count))
-                sides = (tau_b, induced, rewards, groups)
-                interval = repeated_interval(*sides, against=count, batched=True, own_rows=True)
-                test = repeated_permutation_test(tau_b, induced, count, rewards, groups, batched=True, own_rows=True)
+                truth = (rewards, tasks.tolist())
+                interval = repeated_interval(batch_kendall_tau_b, induced, *truth, against=count, **compared)
+                test = repeated_permutation_test(batch_kendall_tau_b, induced, count, *truth, **compared)
                 found.append(Added(candidates, name, *means, interval, test.p_value))
     adjusted = holm([one.p for one in found])
     return [replace(one, p=float(p)) for one, p in zip(found, adjusted, strict=True)]
 
 
-def _held_back(tasks: NDArray[np.str_], learning: int, seed: int) -> NDArray[np.bool_]:
-    learned = np.random.default_rng(seed).permutation(np.unique(tasks))[:learning]
-    return ~np.isin(tasks, learned)
+def _held_back(tasks: NDArray[np.str_], seed: int) -> NDArray[np.bool_]:
+    return ~np.isin(tasks, np.random.default_rng(seed).permutation(np.unique(tasks))[:LEARNED])
 
 
 def _predictions(table: Table, held: NDArray[np.bool_], own: tuple[CodeMetric, ...], seed: int) -> Floats:
@@ -125,8 +110,8 @@ def _predictions(table: Table, held: NDArray[np.bool_], own: tuple[CodeMetric, .
     return values
 
 
-def _baseline(table: Table, name: str) -> Floats:
-    return np.array([BASELINES[name](row.output) for row in table.rows], dtype=float)
+def _baselines(table: Table) -> dict[str, Floats]:
+    return {name: np.array([of(row.output) for row in table.rows], dtype=float) for name, of in BASELINES.items()}
 
 
 def _rewards(table: Table) -> Floats:
@@ -137,20 +122,19 @@ def _tasks(table: Table) -> NDArray[np.str_]:
     return np.array([row.group for row in table.rows])
 
 
-def main() -> None:
-    """Print the figures of a file of runs."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("runs")
-    table = read_taubench(parser.parse_args().runs)
+def shown(path: str | Path) -> Iterator[str]:
+    """The figures of a file of runs, line by line."""
+    table = read_taubench(path)
     odd = unexplained(table)
     first = [
         (one.name, statistic(one.kendall_tau_b), ends(plain, 2), interval(one.low, one.high, 2))
         for one, plain in agreement(table)
     ]
-    print(f"{len(table.rows)} runs of {len(set(_tasks(table)))} tasks; tau-b with the reward, by task")
-    print(*table_lines(("", "tau-b", "Student", "Fisher"), first), sep="\n")
-    print(f"{len(odd)} runs of tasks {', '.join(sorted(set(odd), key=int))} have reward 1 without a writing call that "
-          "the task needs\n")  # fmt: skip
+    yield f"{len(table.rows)} runs of {len(set(_tasks(table)))} tasks; tau-b with the reward, by task"
+    yield from table_lines(("", "tau-b", "Student", "Fisher"), first)
+    numbers = ", ".join(sorted(set(odd), key=int))
+    yield f"{len(odd)} runs of tasks {numbers} have reward 1 without a writing call that the task needs"
+    yield ""
     second = [
         (
             one.candidates, one.count, statistic(one.tau_b), statistic(one.count_tau_b),
@@ -158,10 +142,6 @@ def main() -> None:
         )
         for one in added(table)
     ]  # fmt: skip
-    print("induced from 12 tasks, on the other 13: means over 20 splits")
+    yield f"induced from {LEARNED} tasks, on the other 13: means over {SPLITS} splits"
     header = ("candidates", "beside", "tau-b", "its tau-b", "difference", "interval", "p (Holm)")
-    print(*table_lines(header, second, texts=2), sep="\n")
-
-
-if __name__ == "__main__":
-    main()
+    yield from table_lines(header, second, texts=2)

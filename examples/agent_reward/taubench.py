@@ -11,15 +11,10 @@ import json
 import os
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
-from weakref import WeakSet
 
 import dspy
 
@@ -52,10 +47,11 @@ class CustomerTurn(dspy.Signature):
 class TauBench:
     """The airline tasks of a checkout of tau-bench, the first half to learn from and the second to test on.
 
-    Each conversation has a process of the benchmark's interpreter with a database of its own. It runs the benchmark's
-    tools, in conversations and for the gold actions, and sees no key: customer and agent are asked by our process. The
-    reward is the benchmark's: 1 if the database equals that after the gold actions and every output stands in a turn
-    of the agent. Where its limit of steps ends a conversation the benchmark gives 0; `TauSession.close` judges.
+    Each call has a process of the benchmark's interpreter, in which the conversation's calls so far are made again, so
+    that nothing is left running. It runs the benchmark's tools, in conversations and for the gold actions, and sees no
+    key: customer and agent are asked by our process. The reward is the benchmark's: 1 if the database equals that after
+    the gold actions and every output stands in a turn of the agent. Where its limit of steps ends a conversation the
+    benchmark gives 0; `TauSession.close` judges.
 
     Parameters
     ----------
@@ -91,9 +87,9 @@ class TauBench:
             )
         places = [str(Path(one).resolve()) for one in (folder, tasks) if one is not None]
         self._command = [python, "-I", "-B", "-X", "utf8", str(BRIDGE), ENDING, *places]
-        self._timeout, self._begun = timeout, WeakSet[_Process]()
+        self._timeout = timeout
         self.customer = dspy.Predict(CustomerTurn)
-        described = self._once("describe")
+        described = self.ask("describe")
         self.policy: str = described["policy"]
         self.stories: Mapping[str, str] = {str(place): one for place, one in enumerate(described["stories"])}
         # The arguments as the benchmark has them: 50 stays 50, and any one goes through, to be answered there.
@@ -114,37 +110,43 @@ class TauBench:
         """
         if task not in self.stories:
             raise OptionError(f"there is no task {task!r}: give a number from '0' to '{len(self.stories) - 1}'")
-        return TauSession(self, self._process(), task, seed)
-
-    def close(self) -> None:
-        """Kill the processes of the conversations that were not closed."""
-        for process in tuple(self._begun):
-            process.close()
+        return TauSession(self, task, seed)
 
     @cached_property
     def free(self) -> tuple[str, ...]:
         """The tasks whose reward an agent earns that changes nothing and tells nothing: the floor of the scale."""
-        return tuple(map(str, self._once("free")["free"]))
+        return tuple(map(str, self.ask("free")["free"]))
 
-    def _process(self) -> _Process:
-        process = _Process(self._command, self._timeout)
-        self._begun.add(process)
-        return process
-
-    def _once(self, what: str) -> dict[str, Any]:
-        process = self._process()
+    def ask(self, what: str, **request: Any) -> dict[str, Any]:
+        """The benchmark's answer to a request, from a process that ends with it."""
+        words = ""
         try:
-            return process.ask(what)
-        finally:
-            process.close()
+            done = subprocess.run(
+                self._command, input=json.dumps({"do": what, **request}), capture_output=True, timeout=self._timeout,
+                encoding="utf-8", errors="replace", check=False,
+                env={name: os.environ[name] for name in KEPT if name in os.environ},
+            )  # fmt: skip
+        except OSError as problem:
+            raise NeedsError(f"{problem}: name the python of an environment that has pydantic") from problem
+        except subprocess.TimeoutExpired:
+            how = f"took over {self._timeout:g} s"
+        else:
+            if done.returncode == 0:
+                return dict(json.loads(done.stdout))
+            how, words = "ended", done.stderr[-LAST_WORDS:].strip()
+        raise DataError(
+            f"tau-bench's process {how} when asked to {what}. Its last words: {words or 'none'}. Install what it lacks "
+            "into its environment, mend the checkout, or raise timeout="
+        )
 
 
 class TauSession(Session):
     """One conversation with a customer of tau-bench."""
 
-    def __init__(self, bench: TauBench, process: _Process, task: str, seed: int) -> None:
+    def __init__(self, bench: TauBench, task: str, seed: int) -> None:
         super().__init__(bench.tools)
-        self._bench, self._process, self._task, self._seed = bench, process, task, seed
+        self._bench, self._task, self._seed = bench, task, seed
+        self._asked: list[tuple[str, Mapping[str, Any]]] = []  # one at which the process ended ends it again
 
     @cached_property
     def opening(self) -> str:
@@ -164,18 +166,16 @@ class TauSession(Session):
         """The benchmark's answer to a call, as long as the conversation goes on."""
         if self.over:
             return "Error: the conversation is over"
-        answer: str = self._process.ask("call", tool=tool, arguments=arguments)["answer"]
+        self._asked.append((tool, arguments))
         self.over = tool == ENDING
+        answer: str = self._bench.ask("call", calls=self._asked)["answer"]
         return answer
 
     def close(self) -> Episode:
-        """End the conversation, judge it and end the process."""
+        """End the conversation and judge it."""
         self.over = True
         said = [turn["content"] for turn in spoken(self.messages) if turn["role"] == "assistant"]
-        try:
-            found = self._process.ask("judge", task=int(self._task), said=said)
-        finally:
-            self._process.close()
+        found = self._bench.ask("judge", calls=self._asked, task=int(self._task), said=said)
         lacks = [f"The customer was not told {output}." for output in found["missing"]]
         if found["state"] != found["gold"]:
             lacks.append("The database at the end is not the one that the right calls lead to.")
@@ -193,48 +193,3 @@ class TauSession(Session):
         self.over = bool(answer.ended)
         self.messages.append({"role": "user", "content": str(answer.turn)})
         return str(answer.turn)
-
-
-class _Process:
-    """A process of the benchmark's interpreter, which answers one request at a time."""
-
-    def __init__(self, command: Sequence[str], timeout: float) -> None:
-        self._timeout = timeout
-        environment = {name: os.environ[name] for name in KEPT if name in os.environ}
-        self._errors = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115, closed by `close`
-        try:
-            self._running = subprocess.Popen(
-                command, env=environment, encoding="utf-8",
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-            )  # fmt: skip
-        except OSError as problem:
-            self._errors.close()
-            raise NeedsError(f"{problem}: name the python of an environment that has pydantic") from problem
-
-    def ask(self, what: str, **request: Any) -> dict[str, Any]:
-        """The answer to a request."""
-        began, line, running = time.monotonic(), "", self._running
-        timer = threading.Timer(self._timeout, running.kill)
-        timer.start()
-        with suppress(OSError):  # it has ended already, and its last words say why
-            print(json.dumps({"do": what, **request}), file=running.stdin, flush=True)
-        line = running.stdout.readline() if running.stdout else ""
-        timer.cancel()
-        if line.endswith("\n"):
-            return dict(json.loads(line))
-        how = f"took over {self._timeout:g} s" if time.monotonic() - began >= self._timeout else "ended"
-        running.wait()
-        self._errors.seek(0)
-        words = self._errors.read()[-LAST_WORDS:].strip() or "none"
-        raise DataError(
-            f"tau-bench's process {how} when asked to {what}. Its last words: {words}. Install what it lacks into its "
-            "environment, mend the checkout, or raise timeout="
-        )
-
-    def close(self) -> None:
-        """Kill the process."""
-        self._running.kill()
-        if not self._errors.closed:
-            with suppress(OSError):  # what it did not read any more
-                self._running.communicate()
-            self._errors.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -68,7 +69,7 @@ def test_counts_are_code_that_the_sandbox_runs_to_the_same_numbers(runs):
 
 def test_the_rewards_of_the_tasks_held_back_change_no_number(runs):
     groups = np.array([row.group for row in runs.rows])
-    held = recorded._held_back(groups, 12, seed=0)
+    held = recorded._held_back(groups, seed=0)
     assert not set(groups[held]) & set(groups[~held])
     assert len(set(groups[~held])) == 12
     own = tuple(map(CodeMetric.from_function, recorded.COUNTS))
@@ -87,7 +88,7 @@ def test_the_rewards_of_the_tasks_held_back_change_no_number(runs):
 def test_the_page_shows_what_the_program_prints(path, monkeypatch, capsys):
     """The metrics that are induced from twelve tasks in 20 splits, and all else; a minute."""
     page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text("utf-8")
-    (shown,) = re.findall(r"\$ python examples/agent_reward/recorded.py [^\n]*\n(.*?)```", page, re.DOTALL)
-    monkeypatch.setattr(sys, "argv", ["recorded.py", str(path)])
-    recorded.main()
+    (shown,) = re.findall(r"\$ python examples/agent_study.py --recorded [^\n]*\n(.*?)```", page, re.DOTALL)
+    monkeypatch.setattr(sys, "argv", ["agent_study.py", "--recorded", str(path)])
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "agent_study.py"), run_name="__main__")
     assert capsys.readouterr().out == shown
