@@ -13,7 +13,6 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +21,7 @@ import dspy
 from agent_reward.episodes import CALL, Call, Episode
 from agent_reward.loop import Reward, verified, without_words
 from agent_reward.policy import RULES, broken
-from agent_reward.scripted import Step, steps
+from agent_reward.scripted import steps
 from agent_reward.tasks import tasks
 from agent_reward.world import ServiceWorld
 from metricsmith.testing import GivenModel
@@ -84,18 +83,12 @@ def _turn(prompt: str) -> Mapping[str, Any]:
     instruction = prompt.partition("your objective is:")[2].partition("[[ ## opening ## ]]")[0]
     obeyed = [rule for rule, sentence in RULES.items() if sentence in _unindented(instruction)]
     opening = _field(prompt, "opening")
-    task = next(task for task in tasks().values() if opening.endswith(task.opening))
-    script = _script(task.id, tuple(obeyed))
+    script = steps(next(task for task in tasks().values() if opening.endswith(task.opening)), obeyed)
     place = len(re.findall(r"^\[\[ ## observation_\d+ ## \]\]$", prompt, re.MULTILINE))
     if place == len(script):
         return {"next_thought": "Nothing is left to do.", "next_tool_name": "finish", "next_tool_args": {}}
     name, arguments = script[place]
     return {"next_thought": "This comes next.", "next_tool_name": name, "next_tool_args": dict(arguments)}
-
-
-@cache
-def _script(task: str, obeyed: tuple[str, ...]) -> tuple[Step, ...]:
-    return steps(tasks()[task], obeyed)
 
 
 def _reflected(prompt: str) -> str:
@@ -104,12 +97,12 @@ def _reflected(prompt: str) -> str:
     shown, _ = json.JSONDecoder().raw_decode(_field(prompt, "examples_with_feedback"))
     feedback = [str(example["Feedback"]) for example in shown]
     times = {
-        rule: sum(f"{rule}: {sentence}" in text for text in feedback)
+        sentence: sum(f"{rule}: {sentence}" in text for text in feedback)
         for rule, sentence in RULES.items()
         if sentence not in instruction
     }
-    most = max(times, key=lambda rule: times[rule], default="")
-    return f"{instruction}\n{RULES[most]}" if times.get(most) else instruction
+    most = max(times, key=lambda sentence: times[sentence], default="")
+    return f"{instruction}\n{most}" if times.get(most) else instruction
 
 
 def _field(prompt: str, name: str) -> str:

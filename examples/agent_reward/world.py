@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import dspy
 
-from agent_reward.customer import Customer
+from agent_reward.customer import reply
 from agent_reward.episodes import Episode, Session, spoken
 from agent_reward.policy import POLICY, RULES, broken, is_told
 from agent_reward.tasks import SIDES, Task, tasks
@@ -17,9 +17,7 @@ from agent_reward.tools import TOOLS, new_database, state_of
 from metricsmith import DataError, OptionError
 from metricsmith.errors import nearest
 
-MOST_TURNS = 30
-"""Turns of the agent to the customer after which the customer hangs up."""
-
+MOST_TURNS = 30  # turns of the agent to the customer, after which the customer hangs up
 GREETINGS = ("Hello.", "Good morning.", "Hi there.")
 
 
@@ -37,7 +35,7 @@ class ServiceWorld:
 
     def __init__(self, judged_as: Mapping[str, str] | None = None) -> None:
         self.tasks: Mapping[str, Sequence[str]] = {
-            side: tuple(task for task in tasks() if task.startswith(side)) for side in SIDES
+            side: [one for one in tasks() if one.startswith(side)] for side in SIDES
         }
         self.judged_as = dict(judged_as or {})
         for task in {*self.judged_as, *self.judged_as.values()}:
@@ -69,7 +67,7 @@ class ServiceSession(Session):
         self._db = new_database()
         holder = self._db["customers"][task.customer]
         known = {"name": f"My name is {holder['name']}.", "born": f"I was born on {holder['born']}."}
-        self._customer = Customer({**known, **task.says})
+        self._says = {**known, **task.says}
 
     def answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """The answer to a call; wrong arguments are answered by what is wrong."""
@@ -86,7 +84,7 @@ class ServiceSession(Session):
         """Tell the customer something; the customer's answer, empty once the conversation is over."""
         if self.over:
             return ""
-        answer, self.over = self._customer.answer(text)
+        answer, self.over = reply(self._says, text)
         self.messages += [{"role": "assistant", "content": text}, {"role": "user", "content": answer}]
         turns = sum(turn["role"] == "assistant" for turn in spoken(self.messages))
         self.over = self.over or turns >= MOST_TURNS
@@ -112,17 +110,11 @@ class ServiceSession(Session):
 @cache
 def _described() -> tuple[dspy.Tool, ...]:
     """The tools as an agent sees them, without the database; any argument goes through, to be answered."""
-    tools = map(dspy.Tool, TOOLS.values())
-    return tuple(
-        tool.model_copy(
-            update={
-                "args": {name: schema for name, schema in tool.args.items() if name != "db"},
-                "arg_types": {},
-                "has_kwargs": True,
-            }
-        )
-        for tool in tools
-    )
+    seen = []
+    for tool in map(dspy.Tool, TOOLS.values()):
+        del tool.args["db"]
+        seen.append(tool.model_copy(update={"arg_types": {}, "has_kwargs": True}))
+    return tuple(seen)
 
 
 def _task(task: str) -> Task:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pandas
 import pytest
-from agent_reward.customer import GOODBYE, TOPICS, Customer
+from agent_reward.customer import GOODBYE, TOPICS, reply
 from agent_reward.episodes import CALL, Call, Episode
 from agent_reward.policy import POLICY, RULES, broken, is_told
 from agent_reward.scripted import run_steps, steps
@@ -167,9 +167,9 @@ def test_the_opening_holds_neither_booking_nor_date_of_birth(task):
 
 
 def test_a_customer_answers_several_questions_at_once_and_admits_not_to_know():
-    customer = Customer({"name": "I am Ada.", "booking": "It is B01."})
-    assert customer.answer("Please give me your full name and the booking number.") == ("I am Ada. It is B01.", False)
-    assert customer.answer("Which fare did you book?") == ("That I do not know.", False)
+    says = {"name": "I am Ada.", "booking": "It is B01."}
+    assert reply(says, "Please give me your full name and the booking number.") == ("I am Ada. It is B01.", False)
+    assert reply(says, "Which fare did you book?") == ("That I do not know.", False)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_customer_answers_several_questions_at_once_and_admits_not_to_know():
     ],
 )
 def test_a_question_is_understood_in_other_words(text, topics):
-    answer, over = Customer({topic: f"<{topic}>" for topic in TOPICS}).answer(text)
+    answer, over = reply({topic: f"<{topic}>" for topic in TOPICS}, text)
     assert set(re.findall("<(.*?)>", answer)) == topics
     assert not over
 
