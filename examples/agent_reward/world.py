@@ -34,9 +34,7 @@ class ServiceWorld:
     policy = POLICY
 
     def __init__(self, judged_as: Mapping[str, str] | None = None) -> None:
-        self.tasks: Mapping[str, Sequence[str]] = {
-            side: [one for one in tasks() if one.startswith(side)] for side in SIDES
-        }
+        self.tasks = {side: tuple(task for task in tasks() if task.startswith(side)) for side in SIDES}
         self.judged_as = dict(judged_as or {})
         for task in {*self.judged_as, *self.judged_as.values()}:
             _task(task)
