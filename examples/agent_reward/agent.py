@@ -30,7 +30,7 @@ class ServiceAgent(dspy.Module):
     environment : Environment
     told : str
         Rules that the agent is told from the start; by default none, so that it has to learn them.
-    on_failure : callable, optional
+    on_failure : callable
         Called with the error of a conversation that broke off, which optimisers book as a reward of 0.
     """
 

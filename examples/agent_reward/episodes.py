@@ -30,27 +30,16 @@ class Call:
 class Episode:
     """A finished conversation.
 
-    Parameters
-    ----------
-    task : str
-    messages : tuple of dict
-        ``role`` (``user`` is the customer, ``assistant`` the agent, ``tool`` a tool's answer) and ``content``, as
-        `metricsmith.data.read_taubench` reads them; a call of a tool is an assistant's turn.
-    calls : tuple of Call
-    reward : float
-        1 if the database is as it must be and every fact was told, else 0.
-    state : str
-        Hash of the database at the end.
-    lacks : tuple of str
-        Why the reward is 0, in a sentence each, such as a rule that was broken; empty where it is 1.
+    A message has a ``role`` (``user`` is the customer, ``assistant`` the agent, ``tool`` a tool's answer) and its
+    ``content``, as `metricsmith.data.read_taubench` reads them; a call of a tool is an assistant's turn.
     """
 
     task: str
     messages: tuple[Mapping[str, Any], ...]
     calls: tuple[Call, ...]
-    reward: float
-    state: str
-    lacks: tuple[str, ...] = ()
+    reward: float  # 1 if the database is as it must be and every fact was told, else 0
+    state: str  # hash of the database at the end
+    lacks: tuple[str, ...] = ()  # why the reward is 0, in a sentence each, such as a rule that was broken
 
 
 def spoken(messages: Messages) -> Messages:

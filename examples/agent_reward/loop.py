@@ -69,15 +69,8 @@ def optimised(
 ) -> ServiceAgent:
     """`dspy.GEPA` on the training tasks, every other of which also decides which instruction is kept.
 
-    Parameters
-    ----------
-    budget : int
-        Rollouts after which no new iteration begins; the one that runs is finished (`metricsmith.tuning.gepa_bound`).
-
-    Returns
-    -------
-    ServiceAgent
-        With ``detailed_results``, which `metricsmith.tuning.RewardMonitor` follows.
+    After `budget` rollouts no new iteration begins; the one that runs is finished (`metricsmith.tuning.gepa_bound`).
+    The agent has ``detailed_results``, which `metricsmith.tuning.RewardMonitor` follows.
     """
     train = examples(environment, "train")
     optimizer = dspy.GEPA(
