@@ -43,8 +43,9 @@ def main() -> None:
     parser.add_argument("--tau-tasks", type=Path, metavar="FILE", help="corrected tasks: tau2-bench's tasks.json")
     parser.add_argument("--out", type=Path, default=Path("agent_study"))
     options = parser.parse_args()
-    if options.tau_bench and (options.offline or not options.tau_python):
-        parser.error("--tau-bench needs --tau-python and a --model that plays the customer")
+    tau = (options.tau_bench, options.tau_python, options.tau_tasks)
+    if any(tau) and not (all(tau[:2]) and options.model):
+        parser.error("--tau-bench, --tau-python and a --model that plays the customer go together")
     if options.recorded:
         print(*shown(options.recorded), sep="\n")
         return
@@ -52,7 +53,7 @@ def main() -> None:
     with ExitStack() as stack:
         environment = ServiceWorld()
         if options.tau_bench:
-            environment = TauBench(options.tau_bench, options.tau_python, tasks=options.tau_tasks)
+            environment = TauBench(*tau)
         if options.offline:
             lm, extra = stack.enter_context(loopback()), controls(environment, options.seed)
         else:

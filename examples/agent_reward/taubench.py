@@ -76,8 +76,8 @@ class TauBench:
         self,
         folder: str | os.PathLike[str],
         python: str = sys.executable,
-        *,
         tasks: str | os.PathLike[str] | None = None,
+        *,
         timeout: float = 60.0,
     ) -> None:
         if not (Path(folder) / AIRLINE).is_dir():

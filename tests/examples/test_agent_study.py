@@ -178,7 +178,15 @@ def test_a_study_without_trials_or_rollouts_says_how_many_it_needs(trials, budge
         run_study(WORLD, None, trials=trials, budget=budget)
 
 
-@pytest.mark.parametrize("options", [[], ["--offline", "--model", "m"], ["--offline", "--tau-bench", "folder"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--offline", "--model", "m"],
+        ["--offline", "--tau-bench", "folder"],
+        ["--model", "m", "--tau-tasks", "file"],
+    ],
+)
 def test_the_launcher_refuses_options_that_do_not_go_together(options, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["agent_study.py", *options])
     with pytest.raises(SystemExit, match="2"):

@@ -153,9 +153,10 @@ def test_the_customer_is_a_model_that_hears_no_calls_and_the_episode_is_a_record
     assert '{"name": "move"' in table.rows[0].output
 
 
-def test_sessions_share_no_database(bench):
+def test_calls_see_what_earlier_ones_did_and_sessions_share_no_database(bench):
     first, second = bench.start("0"), bench.start("0")
     first.tools["move"](**MOVE)
+    assert [one.tools["look_up"](seat="A1") for one in (first, second)] == ["[7, 'box']", "[1, 'pit']"]
     assert [first.close().reward, second.close().reward] == [1, 0]
 
 
