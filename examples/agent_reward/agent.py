@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
 
 import dspy
 
 from agent_reward.episodes import Environment, Episode, Session
 
-__all__ = ["START", "ServiceAgent", "do_nothing", "transfer_at_once"]
-
 START = (
     "A customer has turned to your service. Find out what the customer needs, look up what you do not know, do with "
     "the tools what has to be done, and tell the customer what came of it. Finish when nothing is left to do."
 )
+
+
+STEPS = 30  # calls of tools and turns of speech together, after which the conversation ends
 
 
 class ServiceAgent(dspy.Module):
@@ -30,26 +30,19 @@ class ServiceAgent(dspy.Module):
     environment : Environment
     told : str
         Rules that the agent is told from the start; by default none, so that it has to learn them.
-    max_turns : int
-        Calls of tools and turns of speech together, after which the conversation ends.
-    on_failure : callable, optional
+    on_failure : callable
         Called with the error of a conversation that broke off, which optimisers book as a reward of 0.
     """
 
     def __init__(
-        self,
-        environment: Environment,
-        *,
-        told: str = "",
-        max_turns: int = 30,
-        on_failure: Callable[[Exception], object] = bool,
+        self, environment: Environment, *, told: str = "", on_failure: Callable[[Exception], object] = bool
     ) -> None:
         super().__init__()
         # A function, because optimisers copy programs and the world is to stay one.
         self._start, self._on_failure = lambda task, seed: environment.start(task, seed), on_failure
         session = environment.start(environment.tasks["train"][0])
         signature = dspy.Signature("opening -> outcome", f"{START}\n\n{told}".strip())
-        self.react = dspy.ReAct(signature, [*session.tools, session.say], max_iters=max_turns)
+        self.react = dspy.ReAct(signature, [*session.tools.values(), session.say], max_iters=STEPS)
         session.close()
         self.react.tools = {"finish": self.react.tools["finish"]}  # the others belong to a session
         self.react.extract = lambda **_: {}  # the conversation is the result: nothing is asked about it afterwards
@@ -64,8 +57,7 @@ class ServiceAgent(dspy.Module):
         """
         session = self._start(task, seed)
         react = copy.copy(self.react)  # shares the predictor, so that its turns stand in the program's trace
-        tools = map(dspy.Tool, (*session.tools, session.say))
-        react.tools = {**{tool.name: tool for tool in tools}, **self.react.tools}
+        react.tools = {**session.tools, "say": dspy.Tool(session.say), **self.react.tools}
         try:
             with dspy.context(lm=dspy.settings.lm.copy(rollout_id=seed)):
                 react(opening=session.opening)
@@ -84,6 +76,6 @@ def do_nothing(session: Session) -> Episode:
 
 def transfer_at_once(session: Session) -> Episode:
     """The agent that hands every customer over to a person, unheard."""
-    transfer: Any = next(tool for tool in session.tools if tool.__name__.startswith("transfer_to_human"))
-    transfer("The customer is handed over.")
+    transfer = next(tool for name, tool in session.tools.items() if name.startswith("transfer_to_human"))
+    transfer(**dict.fromkeys(transfer.args, "The customer is handed over."))
     return session.close()

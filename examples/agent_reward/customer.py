@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["GOODBYE", "TOPICS", "Customer"]
-
 TOPICS: Mapping[str, str] = {
     "fee": r"\bfees?\b|\bcharges?\b|\bsurcharge\b|\bextra cost\b",
     "refused": r"^(?=.*\b(?:mov|chang|rebook)).*\b(?:can ?not|can't|not possible|not allowed|unable|may not)\b",
@@ -25,33 +23,21 @@ MORE = r"\b(?:anything|something) (?:else|more)\b|\bfurther help\b"
 ASKS = r"\?|\bplease\b|\b(?:tell|give|send) me\b|\bprovide\b|\blet me know\b|\bi (?:will )?need\b"
 
 
-class Customer:
-    """The other side of a conversation; it has no state, so equal questions get equal answers.
+def reply(says: Mapping[str, str], text: str) -> tuple[str, bool]:
+    """Return the answer to a turn of the agent by what the customer `says` on `TOPICS`, and whether it is the last one.
 
-    Parameters
-    ----------
-    says : dict of str
-        Answers by topic of `TOPICS`.
+    A refusal is answered wherever it stands and a fee where anything is asked; every other topic only in a sentence
+    that asks for it. The customer takes leave when asked for more wishes and for nothing else.
     """
-
-    def __init__(self, says: Mapping[str, str]) -> None:
-        self.says = says
-
-    def answer(self, text: str) -> tuple[str, bool]:
-        """Return the answer to a turn of the agent, and whether it ends the conversation.
-
-        A refusal is answered wherever it stands and a fee where anything is asked; every other topic only in a
-        sentence that asks for it. The customer takes leave when asked for more wishes and for nothing else.
-        """
-        sentences = re.split(r"(?<=[.!?])\s+", text.replace("’", "'"))
-        asking = [one for one in sentences if _has(ASKS, [one])]
-        heard = {"fee": sentences if asking else [], "refused": sentences}
-        topics = [topic for topic, cue in TOPICS.items() if _has(cue, heard.get(topic, asking))]
-        if known := [self.says[topic] for topic in topics if topic in self.says]:
-            return " ".join(known), False
-        if _has(MORE, asking):
-            return GOODBYE, True
-        return ("That I do not know." if set(topics) - set(heard) else "All right."), False
+    sentences = re.split(r"(?<=[.!?])\s+", text.replace("’", "'"))
+    asking = [one for one in sentences if _has(ASKS, [one])]
+    heard = {"fee": sentences if asking else [], "refused": sentences}
+    topics = [topic for topic, cue in TOPICS.items() if _has(cue, heard.get(topic, asking))]
+    if known := [says[topic] for topic in topics if topic in says]:
+        return " ".join(known), False
+    if _has(MORE, asking):
+        return GOODBYE, True
+    return ("That I do not know." if set(topics) - set(heard) else "All right."), False
 
 
 def _has(cue: str, sentences: list[str]) -> bool:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
+
+import dspy
+
+CALL = "Action:\n"
+"""How a turn of the agent begins that calls a tool, as in the recorded runs of tau-bench."""
+
+Messages = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -20,39 +30,64 @@ class Call:
 class Episode:
     """A finished conversation.
 
-    Parameters
-    ----------
-    task : str
-    messages : tuple of dict
-        ``role`` (``user`` is the customer, ``assistant`` the agent, ``tool`` a tool's answer) and ``content``, as
-        `metricsmith.data.read_taubench` reads them; a call of a tool is an assistant's turn.
-    calls : tuple of Call
-    reward : float
-        1 if the database is as it must be and every fact was told, else 0.
-    state : str
-        Hash of the database at the end.
-    lacks : tuple of str
-        Why the reward is 0, in a sentence each, such as a rule that was broken; empty where it is 1.
+    A message has a ``role`` (``user`` is the customer, ``assistant`` the agent, ``tool`` a tool's answer) and its
+    ``content``, as `metricsmith.data.read_taubench` reads them; a call of a tool is an assistant's turn.
     """
 
     task: str
     messages: tuple[Mapping[str, Any], ...]
     calls: tuple[Call, ...]
-    reward: float
-    state: str
-    lacks: tuple[str, ...] = ()
+    reward: float  # 1 if the database is as it must be and every fact was told, else 0
+    state: str  # hash of the database at the end
+    lacks: tuple[str, ...] = ()  # why the reward is 0, in a sentence each, such as a rule that was broken
 
 
-class Session(Protocol):
-    """One conversation, with a database of its own."""
+def spoken(messages: Messages) -> Messages:
+    """The turns that the customer says or hears; calls of tools and their answers are not among them."""
+    return [turn for turn in messages if turn["role"] != "tool" and not turn["content"].startswith(CALL)]
 
-    opening: str  # the customer's first turn
-    tools: Sequence[Callable[..., str]]  # typed functions with docstrings, on this session's database
-    over: bool
 
+class Session(ABC):
+    """One conversation, with a database of its own.
+
+    Parameters
+    ----------
+    tools : iterable of dspy.Tool
+        Names, descriptions and arguments; calls go to `answer` and into `messages` and `calls`.
+
+    Attributes
+    ----------
+    opening : str
+        The customer's first turn.
+    tools : dict of str to dspy.Tool
+    over : bool
+        Whether the customer has gone.
+    """
+
+    opening: str
+
+    def __init__(self, tools: Iterable[dspy.Tool]) -> None:
+        self.over = False
+        self.messages: list[Mapping[str, Any]] = []
+        self.calls: list[Call] = []
+        self.tools = {tool.name: tool.model_copy(update={"func": partial(self._call, tool.name)}) for tool in tools}
+
+    def _call(self, tool: str, /, **arguments: Any) -> str:
+        answer = self.answer(tool, arguments)
+        self.calls.append(Call(tool, arguments, answer))
+        content = CALL + json.dumps({"name": tool, "arguments": arguments}, ensure_ascii=False)
+        self.messages += [{"role": "assistant", "content": content}, {"role": "tool", "content": answer}]
+        return answer
+
+    @abstractmethod
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The answer to a call; a call that cannot be is answered by ``Error: `` and why."""
+
+    @abstractmethod
     def say(self, text: str) -> str:
         """Tell the customer something; the customer's answer, empty once the conversation is over."""
 
+    @abstractmethod
     def close(self) -> Episode:
         """End the conversation and judge it."""
 

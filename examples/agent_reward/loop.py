@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,35 +10,25 @@ import dspy
 
 from agent_reward.agent import ServiceAgent
 from agent_reward.episodes import Environment, Episode
-from metricsmith import AutoMetrics, Scale, Task, make_row
-from metricsmith.programs.induced import InducedMetric
+from metricsmith import AutoMetrics, InducedMetric, Scale, Task, make_row
 from metricsmith.rendering import render_output
-from metricsmith.reward import DSPyMetric
 from metricsmith.threads import in_threads
 
-__all__ = ["THREADS", "Verified", "WithoutWords", "examples", "induced", "optimised", "played", "rows"]
+Reward = Callable[..., Any]  # a metric as DSPy calls it
 
 THREADS = 8
 JUDGES: Mapping[str, int] = {"criterion": 8}  # fewer than the paper's 15: each is asked about each episode
 FAULTLESS = "Nothing was wrong with this conversation."
 
 
-class Verified(DSPyMetric):
+def verified(_example: Any, pred: Any, *_: Any) -> dspy.Prediction:
     """The reward that can be verified: database and told facts, with what the episode lacks as the feedback."""
-
-    success_at = 1.0
-
-    def measured(self, example: Any, pred: Any, pred_name: Any, pred_trace: Any) -> tuple[float, str]:
-        """Returns the reward of the prediction's episode, 0 or 1, and its faults."""
-        return pred.episode.reward, "\n".join(pred.episode.lacks) or FAULTLESS
+    return dspy.Prediction(score=pred.episode.reward, feedback="\n".join(pred.episode.lacks) or FAULTLESS)
 
 
-class WithoutWords(Verified):
+def without_words(_example: Any, pred: Any, *_: Any) -> dspy.Prediction:
     """A control: the true reward with empty feedback."""
-
-    def measured(self, example: Any, pred: Any, pred_name: Any, pred_trace: Any) -> tuple[float, str]:
-        """Returns the reward, and nothing to learn from."""
-        return pred.episode.reward, ""
+    return dspy.Prediction(score=pred.episode.reward, feedback="")
 
 
 def examples(environment: Environment, side: str) -> list[dspy.Example]:
@@ -75,19 +65,12 @@ def induced(rated: Sequence[dspy.Example], policy: str, *, lm: dspy.LM, seed: in
 
 
 def optimised(
-    agent: ServiceAgent, reward: DSPyMetric, environment: Environment, *, lm: dspy.LM, budget: int, seed: int = 0
+    agent: ServiceAgent, reward: Reward, environment: Environment, *, lm: dspy.LM, budget: int, seed: int = 0
 ) -> ServiceAgent:
     """`dspy.GEPA` on the training tasks, every other of which also decides which instruction is kept.
 
-    Parameters
-    ----------
-    budget : int
-        Rollouts after which no new iteration begins; the one that runs is finished (`metricsmith.tuning.gepa_bound`).
-
-    Returns
-    -------
-    ServiceAgent
-        With ``detailed_results``, which `metricsmith.tuning.RewardMonitor` follows.
+    After `budget` rollouts no new iteration begins; the one that runs is finished (`metricsmith.tuning.gepa_bound`).
+    The agent has ``detailed_results``, which `metricsmith.tuning.RewardMonitor` follows.
     """
     train = examples(environment, "train")
     optimizer = dspy.GEPA(

@@ -13,22 +13,18 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import dspy
 
-from agent_reward.episodes import Call, Episode
-from agent_reward.loop import Verified, WithoutWords
-from agent_reward.policy import CALL, RULES, broken
-from agent_reward.scripted import Do, Step, steps
+from agent_reward.episodes import CALL, Call, Episode
+from agent_reward.loop import Reward, verified, without_words
+from agent_reward.policy import RULES, broken
+from agent_reward.scripted import steps
 from agent_reward.tasks import tasks
 from agent_reward.world import ServiceWorld
-from metricsmith.reward import DSPyMetric
 from metricsmith.testing import GivenModel
-
-__all__ = ["answered", "controls", "loopback", "read_transcript"]
 
 BESIDES = {"Friendly tone": "The agent is friendly.", "Short turns": "The agent says what it has to say in few words."}
 FIELD = r"\[\[ ## {} ## \]\]\n(.*?)(?=\n\n\[\[ ## |\n*\Z)"
@@ -36,20 +32,20 @@ TURN = re.compile(r"^(user|assistant|tool):(?: (.*)|((?:\n  .*|\n)*))", re.MULTI
 
 
 @contextmanager
-def loopback(delay: float = 0.0) -> Iterator[dspy.LM]:
+def loopback() -> Iterator[dspy.LM]:
     """A server on the loopback interface for the length of a ``with`` block, as the model that it plays."""
-    with GivenModel(answered, delay=delay) as model:
+    with GivenModel(answered) as model:
         yield model.lm(temperature=1.0, num_retries=0)
 
 
-def controls(world: ServiceWorld, seed: int = 0) -> Mapping[str, tuple[ServiceWorld, DSPyMetric]]:
+def controls(world: ServiceWorld, seed: int = 0) -> Mapping[str, tuple[ServiceWorld, Reward]]:
     """Worlds and rewards from which nothing can be learned: every task judged as another one, and empty feedback."""
     train = list(world.tasks["train"])
     order = random.Random(seed).sample(train, len(train))
     shuffled = ServiceWorld(dict(zip(order, [*order[1:], order[0]], strict=True)))  # one circle: no task is itself
     return {
-        "control: rewards of other tasks": (shuffled, Verified()),
-        "control: empty feedback": (world, WithoutWords()),
+        "control: rewards of other tasks": (shuffled, verified),
+        "control: empty feedback": (world, without_words),
     }
 
 
@@ -87,19 +83,12 @@ def _turn(prompt: str) -> Mapping[str, Any]:
     instruction = prompt.partition("your objective is:")[2].partition("[[ ## opening ## ]]")[0]
     obeyed = [rule for rule, sentence in RULES.items() if sentence in _unindented(instruction)]
     opening = _field(prompt, "opening")
-    task = next(task for task in tasks().values() if opening.endswith(task.opening))
-    script = _script(task.id, tuple(obeyed))
+    script = steps(next(task for task in tasks().values() if opening.endswith(task.opening)), obeyed)
     place = len(re.findall(r"^\[\[ ## observation_\d+ ## \]\]$", prompt, re.MULTILINE))
     if place == len(script):
         return {"next_thought": "Nothing is left to do.", "next_tool_name": "finish", "next_tool_args": {}}
-    step = script[place]
-    name, arguments = (step.tool, step.arguments) if isinstance(step, Do) else ("say", {"text": step.text})
+    name, arguments = script[place]
     return {"next_thought": "This comes next.", "next_tool_name": name, "next_tool_args": dict(arguments)}
-
-
-@cache
-def _script(task: str, obeyed: tuple[str, ...]) -> tuple[Step, ...]:
-    return steps(tasks()[task], obeyed)
 
 
 def _reflected(prompt: str) -> str:
@@ -108,12 +97,12 @@ def _reflected(prompt: str) -> str:
     shown, _ = json.JSONDecoder().raw_decode(_field(prompt, "examples_with_feedback"))
     feedback = [str(example["Feedback"]) for example in shown]
     times = {
-        rule: sum(f"{rule}: {sentence}" in text for text in feedback)
+        sentence: sum(f"{rule}: {sentence}" in text for text in feedback)
         for rule, sentence in RULES.items()
         if sentence not in instruction
     }
-    most = max(times, key=lambda rule: times[rule], default="")
-    return f"{instruction}\n{RULES[most]}" if times.get(most) else instruction
+    most = max(times, key=lambda sentence: times[sentence], default="")
+    return f"{instruction}\n{most}" if times.get(most) else instruction
 
 
 def _field(prompt: str, name: str) -> str:

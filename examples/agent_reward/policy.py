@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from agent_reward.episodes import Call, Episode
-
-__all__ = ["CALL", "POLICY", "RULES", "broken", "is_spoken", "is_told"]
+from agent_reward.episodes import Episode, Messages, spoken
 
 RULES: Mapping[str, str] = {
     "identity": "Before you move or cancel a booking, ask for the date of birth of its holder and compare it with the "
@@ -39,9 +37,6 @@ POLICY = "\n".join(
 )
 """One page for the agent: its work, and all rules."""
 
-CALL = "Action:\n"
-"""How a turn of the agent begins that calls a tool, as in the recorded runs of tau-bench."""
-
 
 def is_told(fact: str, text: str) -> bool:
     """Whole tokens only: ``14`` is told by "14 euros." or "€14.00", and neither by "140" nor by "14:30" nor "2.14"."""
@@ -61,35 +56,33 @@ def broken(episode: Episode) -> tuple[str, ...]:
         Ids in the order of `RULES`; empty where nothing was broken.
     """
     places = [place for place, message in enumerate(episode.messages) if message["role"] == "tool"]
+    done = [
+        (place, call) for place, call in zip(places, episode.calls, strict=True) if not call.answer.startswith("Error")
+    ]
+    given = [dict(call.arguments) for _, call in done if call.tool == "give_voucher"]
     found: set[str] = set()
-    for place, call in zip(places, episode.calls, strict=True):
-        if call.tool in ("move_booking", "cancel_booking", "book") and _is_done(call):
-            breaches = _breaches(
-                call.tool,
-                json.loads(call.answer),
-                [message for message in episode.messages[:place] if message["role"] == "user" or is_spoken(message)],
-                " ".join(message["content"] for message in episode.messages[place:] if is_spoken(message)),
-                [dict(other.arguments) for other in episode.calls if other.tool == "give_voucher" and _is_done(other)],
-            )
+    for place, call in done:
+        if call.tool in ("move_booking", "cancel_booking", "book"):
+            before, after = (spoken(part) for part in (episode.messages[:place], episode.messages[place:]))
+            breaches = _breaches(call.tool, json.loads(call.answer), before, after, given)
             found.update(rule for rule, breach in breaches.items() if breach)
     return tuple(rule for rule in RULES if rule in found)
 
 
 def _breaches(
-    tool: str, answer: Mapping[str, Any], turns: Sequence[Mapping[str, Any]], said: str, given: Sequence[dict[str, Any]]
+    tool: str, answer: Mapping[str, Any], before: Messages, after: Messages, given: Sequence[Mapping[str, Any]]
 ) -> dict[str, bool]:
-    """Of one change of the database, by rule: from its answer, the turns before, what was said after, all vouchers."""
+    """Of one change of the database, by rule: from its answer, the turns before and after it, and all vouchers."""
     if tool == "book":
-        return {"number": not is_told(answer["booking"], said)}
-    told = " ".join(turn["content"] for turn in turns if turn["role"] == "user")
+        return {"number": not is_told(answer["booking"], _said(after, "assistant"))}
     owed = {"customer": answer["customer"], "euros": 10 * answer["passengers"]}
     fee = answer.get("fee_paid", 0)
     agreed = any(
-        is_spoken(asked) and is_told(str(fee), asked["content"]) and answered["content"].lower().startswith("yes")
-        for asked, answered in pairwise(turns)
+        asked["role"] == "assistant" and is_told(str(fee), asked["content"]) and reply["content"].lower()[:3] == "yes"
+        for asked, reply in pairwise(before)
     )
     return {
-        "identity": not is_told(answer["born"], told),
+        "identity": not is_told(answer["born"], _said(before, "user")),
         "confirm": fee > 0 and not agreed,
         "refund": (answer["fare"], answer["left"], answer.get("refund")) == ("saver", "runs", "money"),
         "goodwill": answer["left"] == "called off" and owed not in given,
@@ -97,10 +90,5 @@ def _breaches(
     }
 
 
-def _is_done(call: Call) -> bool:
-    return not call.answer.startswith("Error: ")
-
-
-def is_spoken(message: Mapping[str, Any]) -> bool:
-    """A turn of the agent to the customer, not one that calls a tool."""
-    return message["role"] == "assistant" and not message["content"].startswith(CALL)
+def _said(turns: Messages, role: str) -> str:
+    return " ".join(turn["content"] for turn in turns if turn["role"] == role)

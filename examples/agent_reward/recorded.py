@@ -1,30 +1,27 @@
 """Recorded runs of an agent on tau-bench: the agreement of counts of calls with the reward, and what induction adds.
 
-::
-
-    python examples/agent_reward/recorded.py taubench_train_runs.csv
-
-The 104 runs (25 tasks, Qwen3-32B) come with the AutoMetrics repository (MIT) and are not part of this package.
+``python examples/agent_study.py --recorded taubench_train_runs.csv`` prints them. The 104 runs (25 tasks, Qwen3-32B)
+come with the AutoMetrics repository (MIT) and are not part of this package.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agent_reward.counts import Measure, calls, measured, table_lines, transfers, turns, writing_calls
 from metricsmith import AutoMetrics, Table, score
+from metricsmith.bank import CodeMetric
 from metricsmith.bank.base import numbers_kept
-from metricsmith.bank.code import CodeMetric
 from metricsmith.data import read_taubench
-from metricsmith.formats import ends, p_value, statistic
+from metricsmith.formats import ends, interval, p_value, statistic
 from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import (
     Interval,
-    correlation_interval,
     holm,
     jackknife_interval,
     repeated_interval,
@@ -32,55 +29,18 @@ from metricsmith.stats.resampling import (
     repeated_permutation_test,
 )
 
-__all__ = ["FREE", "Added", "Count", "added", "counts", "unexplained"]
-
 FREE = frozenset({"12", "13", "15", "17", "18", "21", "24"})
 """Those of tasks 0 to 24 whose gold actions write nothing and which have nothing to be told: tau-bench's task file
 (``tau_bench/envs/airline/tasks_test.py`` of sierra-research/tau-bench). Doing nothing earns their reward."""
 
 Floats = NDArray[np.float64]
-
-
-def transfers(output):
-    """Calls that hand the customer to a person."""
-    return output.count('{"name": "transfer_to_human')
-
-
-def writing_calls(output):
-    """Calls of tools that change the database."""
-    names = ("book_reservation", "cancel_reservation", "send_certificate", "update_reservation_")
-    return sum(output.count('{"name": "' + name) for name in names)
-
-
-def calls(output):
-    """Calls of tools."""
-    return output.count('{"name": "')
-
-
-def turns(output):
-    """Turns of the agent, calls included."""
-    return output.count("\nassistant:")
-
-
+SPLITS, LEARNED = 20, 12  # splits by task, and the tasks of each that are learned from
 COUNTS = (transfers, writing_calls, calls, turns)
 BASELINES: dict[str, Callable[[str], float]] = {
     "calls of transfer_to_human": transfers,
     "no writing call": lambda output: float(not writing_calls(output)),
     "fewer writing calls": lambda output: -float(writing_calls(output)),
 }
-
-
-@dataclass(frozen=True)
-class Count:
-    """A count over all runs: its tau-b with the reward and two 95 % intervals, both by leaving out each task in turn.
-
-    `plain` is Student's t on tau-b itself, `interval` the house's, on Fisher's scale.
-    """
-
-    name: str
-    tau_b: float
-    plain: Interval
-    interval: Interval
 
 
 @dataclass(frozen=True)
@@ -95,59 +55,50 @@ class Added:
     p: float  # by swapping whole tasks in all splits at once, Holm's over all comparisons
 
 
-def counts(table: Table) -> list[Count]:
-    """Each of `BASELINES` against the reward."""
-    rewards, tasks = _rewards(table), _tasks(table)
-    found = []
-    for name in BASELINES:
-        x = _baseline(table, name)
-        estimate = kendall_tau_b(x, rewards)
+def agreement(table: Table) -> list[tuple[Measure, Interval]]:
+    """Each of `BASELINES` against the reward, and Student's interval on tau-b itself beside the measure's own.
+
+    Both leave out one task at a time; the measure's stands on Fisher's scale.
+    """
+    rewards, tasks, found = _rewards(table), _tasks(table), []
+    for name, x in _baselines(table).items():
+        measure = measured(name, x, rewards, tasks.tolist())
         without = [kendall_tau_b(x[tasks != task], rewards[tasks != task]) for task in np.unique(tasks)]
-        house = correlation_interval(kendall_tau_b, x, rewards, tasks.tolist())
-        found.append(Count(name, estimate, jackknife_interval(estimate, without), house))
+        found.append((measure, jackknife_interval(measure.kendall_tau_b, without)))
     return found
 
 
 def unexplained(table: Table) -> list[str]:
     """The tasks, not `FREE`, of runs with reward 1 and no writing call: the database cannot be as the gold's there."""
-    return [
-        row.group for row in table.rows if row.reward == 1 and not writing_calls(row.output) and row.group not in FREE
-    ]
+    silent = [row.group for row in table.rows if row.reward == 1 and not writing_calls(row.output)]
+    return [task for task in silent if task not in FREE]
 
 
-def added(table: Table, splits: int = 20, learning: int = 12) -> list[Added]:
-    """Induce a metric without a model from the runs of `learning` tasks, and hold it against each count on the others.
+def added(table: Table) -> list[Added]:
+    """Induce a metric without a model from the runs of 12 tasks, and hold it against each count on the others.
 
     The candidates are the default bank's metrics, alone and with the counts of `COUNTS` as code. The splits are drawn
     by seed; tau-b is taken on the runs of the tasks that a split holds back.
-
-    Parameters
-    ----------
-    table : Table
-    splits : int
-    learning : int
-        Tasks of each split that are learned from.
     """
-    rewards, tasks = _rewards(table), _tasks(table)
-    held = np.array([_held_back(tasks, learning, seed) for seed in range(splits)])
-    groups, tau_b, found = tasks.tolist(), batch_kendall_tau_b, list[Added]()
+    rewards, tasks, found = _rewards(table), _tasks(table), list[Added]()
+    held = np.array([_held_back(tasks, seed) for seed in range(SPLITS)])
+    compared = {"batched": True, "own_rows": True}
     with numbers_kept():
         for candidates, own in (("bank", ()), ("bank and counts", tuple(map(CodeMetric.from_function, COUNTS)))):
             induced = np.array([_predictions(table, rows, own, seed) for seed, rows in enumerate(held)])
-            for name in BASELINES:
-                count = np.where(held, _baseline(table, name), np.nan)
+            for name, numbers in _baselines(table).items():
+                count = np.where(held, numbers, np.nan)
                 means = (repeated_mean(kendall_tau_b, side, rewards, own_rows=True) for side in (induced, count))
-                sides = (tau_b, induced, rewards, groups)
-                interval = repeated_interval(*sides, against=count, batched=True, own_rows=True)
-                test = repeated_permutation_test(tau_b, induced, count, rewards, groups, batched=True, own_rows=True)
+                truth = (rewards, tasks.tolist())
+                interval = repeated_interval(batch_kendall_tau_b, induced, *truth, against=count, **compared)
+                test = repeated_permutation_test(batch_kendall_tau_b, induced, count, *truth, **compared)
                 found.append(Added(candidates, name, *means, interval, test.p_value))
     adjusted = holm([one.p for one in found])
     return [replace(one, p=float(p)) for one, p in zip(found, adjusted, strict=True)]
 
 
-def _held_back(tasks: NDArray[np.str_], learning: int, seed: int) -> NDArray[np.bool_]:
-    learned = np.random.default_rng(seed).permutation(np.unique(tasks))[:learning]
-    return ~np.isin(tasks, learned)
+def _held_back(tasks: NDArray[np.str_], seed: int) -> NDArray[np.bool_]:
+    return ~np.isin(tasks, np.random.default_rng(seed).permutation(np.unique(tasks))[:LEARNED])
 
 
 def _predictions(table: Table, held: NDArray[np.bool_], own: tuple[CodeMetric, ...], seed: int) -> Floats:
@@ -159,8 +110,8 @@ def _predictions(table: Table, held: NDArray[np.bool_], own: tuple[CodeMetric, .
     return values
 
 
-def _baseline(table: Table, name: str) -> Floats:
-    return np.array([BASELINES[name](row.output) for row in table.rows], dtype=float)
+def _baselines(table: Table) -> dict[str, Floats]:
+    return {name: np.array([of(row.output) for row in table.rows], dtype=float) for name, of in BASELINES.items()}
 
 
 def _rewards(table: Table) -> Floats:
@@ -171,25 +122,26 @@ def _tasks(table: Table) -> NDArray[np.str_]:
     return np.array([row.group for row in table.rows])
 
 
-def main() -> None:
-    """Print the figures of a file of runs."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("runs")
-    table = read_taubench(parser.parse_args().runs)
-    print(f"{len(table.rows)} runs of {len(set(_tasks(table)))} tasks; tau-b with the reward, by task")
-    print(f"{'':28}tau-b  {'Student':14}Fisher")
-    for one in counts(table):
-        print(f"{one.name:28}{statistic(one.tau_b):7}{ends(one.plain, 2):14}{ends(one.interval, 2)}")
+def shown(path: str | Path) -> Iterator[str]:
+    """The figures of a file of runs, line by line."""
+    table = read_taubench(path)
     odd = unexplained(table)
-    tasks = ", ".join(sorted(set(odd), key=int))
-    print(f"{len(odd)} runs of tasks {tasks} have reward 1 without a writing call that the task needs\n")
-    print("induced from 12 tasks, on the other 13: means over 20 splits")
-    print(f"{'candidates':17}{'tau-b':7}{'beside':28}{'tau-b':7}{'difference':21}p (Holm)")
-    for two in added(table):
-        difference = f"{statistic(two.tau_b - two.count_tau_b, 2)}, {ends(two.interval, 2)}"
-        means = f"{two.candidates:17}{statistic(two.tau_b):7}{two.count:28}{statistic(two.count_tau_b):7}"
-        print(f"{means}{difference:21}{p_value(two.p)}")
-
-
-if __name__ == "__main__":
-    main()
+    first = [
+        (one.name, statistic(one.kendall_tau_b), ends(plain, 2), interval(one.low, one.high, 2))
+        for one, plain in agreement(table)
+    ]
+    yield f"{len(table.rows)} runs of {len(set(_tasks(table)))} tasks; tau-b with the reward, by task"
+    yield from table_lines(("", "tau-b", "Student", "Fisher"), first)
+    numbers = ", ".join(sorted(set(odd), key=int))
+    yield f"{len(odd)} runs of tasks {numbers} have reward 1 without a writing call that the task needs"
+    yield ""
+    second = [
+        (
+            one.candidates, one.count, statistic(one.tau_b), statistic(one.count_tau_b),
+            statistic(one.tau_b - one.count_tau_b, 2), ends(one.interval, 2), p_value(one.p),
+        )
+        for one in added(table)
+    ]  # fmt: skip
+    yield f"induced from {LEARNED} tasks, on the other 13: means over {SPLITS} splits"
+    header = ("candidates", "beside", "tau-b", "its tau-b", "difference", "interval", "p (Holm)")
+    yield from table_lines(header, second, texts=2)

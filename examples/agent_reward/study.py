@@ -13,44 +13,24 @@ import dspy
 import numpy as np
 
 from agent_reward.agent import ServiceAgent, do_nothing, transfer_at_once
+from agent_reward.counts import Measure, calls, characters, measured, table_lines, transfers, turns
 from agent_reward.episodes import Environment, Episode, Session
-from agent_reward.loop import THREADS, Verified, examples, induced, optimised, played, rows
-from metricsmith.errors import OptionError
+from agent_reward.loop import THREADS, Reward, examples, induced, optimised, played, rows, verified
+from metricsmith import OptionError
 from metricsmith.formats import count, interval, jsonable, p_value, statistic
-from metricsmith.report.blocks import Block, Figure, Heading, Items, Page, Paragraph, Terms, TextTable
-from metricsmith.report.gap import Gap, gap_verdict, plot_gaps
-from metricsmith.report.render import aligned, render_page, replace_file
-from metricsmith.reward import DSPyMetric
-from metricsmith.stats.correlation import batch_kendall_tau_b
-from metricsmith.stats.resampling import correlation_interval, group_mean_interval, holm, paired_permutation_test
+from metricsmith.stats.resampling import group_mean_interval, holm, paired_permutation_test
 from metricsmith.tuning import RewardMonitor
-
-__all__ = ["BASE", "INDUCED", "ONE_LINERS", "VERIFIED", "Line", "Measure", "Study", "run_study", "write_study"]
 
 BASE, VERIFIED, INDUCED = "base agent", "GEPA, verifiable reward", "GEPA, induced reward"
 FLOORS: Mapping[str, Callable[[Session], Episode]] = {"do nothing": do_nothing, "transfer at once": transfer_at_once}
-ONE_LINERS: Mapping[str, Callable[[Episode], float]] = {
-    "characters of the transcript": lambda episode: sum(len(message["content"]) for message in episode.messages),
-    "calls of tools": lambda episode: len(episode.calls),
-    "different tools": lambda episode: len({call.tool for call in episode.calls}),
-    "calls of transfer_to_human": lambda episode: sum(call.tool.startswith("transfer") for call in episode.calls),
-}
+ONE_LINERS = (characters, calls, turns, transfers)
 RATED = ((1, 0.5), (2, 1.0))  # seed and temperature of the rollouts that the metric is induced from
-GLOSSARY = (
-    ("reward", "Share of the episodes that end with the right database and every fact told."),
-    ("interval", "95\u00a0%, of the mean over tasks: the trials of a task stay together."),
-    (
-        "p",
-        "Against the base agent: a permutation test that swaps whole tasks. Holm over the arms, controls as they are.",
-    ),
-    ("rollouts", "Episodes that made the agent, those included from which the metric is induced."),
-    ("failed", "Rollouts without a reward, as when the model did not answer: GEPA books them as 0."),
-    ("tau-b", "With the reward, over the base agent's test episodes; interval by leaving out one task at a time."),
-)
-CAPTION = (
-    "Changes since the base agent on the test tasks, over the rollouts of GEPA. Reward: the induced one, which it "
-    "optimises. Reference: the verifiable one, with its interval."
-)
+NOTES = """\
+reward: share of the episodes that end with the right database and every fact told. interval: 95 %, of the mean over
+tasks, the trials of one together. p: against the base agent, by swapping whole tasks; Holm over both arms, controls as
+they are. rollouts: what made the agent, the rated ones for the metric included. failed: rollouts without a reward; GEPA
+books them as 0. tau-b: with the reward, over the base agent's test episodes, by leaving out one task at a time.
+"""
 
 
 @dataclass(frozen=True)
@@ -74,22 +54,12 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Measure:
-    """A number of an episode beside its reward; NaN where it is constant, or one task alone decides it."""
-
-    name: str
-    kendall_tau_b: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class Study:
-    """A finished study; `gaps` follow the induced reward and the verifiable one over the programs that GEPA found."""
+    """A finished study; `monitor` followed the induced reward and the verifiable one over the programs of GEPA."""
 
     lines: tuple[Line, ...]
     measures: tuple[Measure, ...]
-    gaps: tuple[Gap, ...]
+    monitor: RewardMonitor
 
 
 def run_study(
@@ -100,7 +70,7 @@ def run_study(
     budget: int = 135,
     seed: int = 0,
     told: str = "",
-    controls: Mapping[str, tuple[Environment, DSPyMetric]] | None = None,
+    controls: Mapping[str, tuple[Environment, Reward]] | None = None,
 ) -> Study:
     """Run floors, base agent, both arms and the controls on the test tasks.
 
@@ -117,7 +87,7 @@ def run_study(
         Of induction and GEPA.
     told : str
         Rules that the agent is told from the start.
-    controls : mapping of str to (Environment, DSPyMetric), optional
+    controls : mapping of str to (Environment, Reward), optional
         Worlds and rewards that are to teach nothing, by name. Their agents are tested in `environment`.
 
     Raises
@@ -147,7 +117,7 @@ def run_study(
                 rated += played(agent, environment.tasks["train"], [sample])
         metric = induced(rows(rated), environment.policy, lm=lm, seed=seed)
         reward = metric.as_reward(output="transcript", lm=lm)
-        arms = {VERIFIED: (environment, Verified()), INDUCED: (environment, reward), **(controls or {})}
+        arms = {VERIFIED: (environment, verified), INDUCED: (environment, reward), **(controls or {})}
         for name, (world, arm) in arms.items():
             failed: list[Exception] = []
             used = len(rated) if name == INDUCED else 0
@@ -161,18 +131,20 @@ def run_study(
                 "instruction": tuned.react.react.signature.instructions,
             }
             if name == INDUCED:
-                monitor = RewardMonitor(reward, examples(world, "test"), reference=Verified(), num_threads=THREADS)
+                monitor = RewardMonitor(reward, examples(world, "test"), reference=verified, num_threads=THREADS)
                 monitor.follow(tuned)
-        scored = [judgement.score for judgement in metric.judge_batch(rows(base))]
+        rated = rows(base)
+        scored = [judgement.score for judgement in metric.judge_batch(rated)]
     numbers = {"induced metric": [np.nan if score is None else score for score in scored]}
-    numbers |= {name: [float(of(episode)) for episode in base] for name, of in ONE_LINERS.items()}
+    numbers |= {one.__name__: [one(row.output) for row in rated] for one in ONE_LINERS}
     lines = [_line(name, played, base, **made.get(name, {})) for name, played in episodes.items()]
     both = [line for line in lines if line.name in (VERIFIED, INDUCED)]
     adjusted = dict(zip((line.name for line in both), holm([line.p for line in both]), strict=True))
+    rewards, groups = [row.reward for row in rated], [row.group for row in rated]
     return Study(
         tuple(replace(line, holm=float(adjusted.get(line.name, np.nan))) for line in lines),
-        tuple(_measure(name, values, base) for name, values in numbers.items()),
-        tuple(monitor.gaps()),
+        tuple(measured(name, values, rewards, groups) for name, values in numbers.items()),
+        monitor,
     )
 
 
@@ -188,42 +160,39 @@ def _line(name: str, episodes: Sequence[Episode], base: Sequence[Episode], **mad
     )
 
 
-def _measure(name: str, numbers: Sequence[float], episodes: Sequence[Episode]) -> Measure:
-    rewards, tasks = [episode.reward for episode in episodes], [episode.task for episode in episodes]
-    ends = correlation_interval(batch_kendall_tau_b, numbers, rewards, tasks, batched=True)
-    return Measure(name, float(batch_kendall_tau_b(numbers, rewards)), ends.low, ends.high)
-
-
 def write_study(study: Study, folder: Path) -> str:
-    """Write agent.html and agent.json into a folder; returns the tables as lines for the terminal."""
+    """Write agent.md, agent.json and, of two steps or more, reward.html; returns the tables for the terminal."""
     agents = [
         (
             line.name, statistic(line.mean), interval(line.low, line.high), p_value(line.p), p_value(line.holm),
-            count(line.rollouts) if line.rollouts else "", count(line.failed) if line.rollouts else "",
+            count(line.rollouts) if line.rollouts else "–", count(line.failed) if line.rollouts else "–",
         )
         for line in study.lines
     ]  # fmt: skip
     measures = [(one.name, statistic(one.kendall_tau_b), interval(one.low, one.high)) for one in study.measures]
-    steps = [(count(gap.at), statistic(gap.reward), statistic(gap.reference)) for gap in study.gaps]
+    gaps = study.monitor.gaps()
+    steps = [(count(gap.at), statistic(gap.reward), statistic(gap.reference)) for gap in gaps]
     tables = (
-        TextTable(("agent", "reward", "interval", "p", "Holm", "rollouts", "failed"), agents, label="Agents"),
-        TextTable(("number of an episode", "tau-b", "interval"), measures, label="Numbers of an episode"),
-        TextTable(("rollouts", "induced reward", "verifiable reward"), steps, label="Steps"),
+        table_lines(("agent", "reward", "interval", "p", "Holm", "rollouts", "failed"), agents),
+        table_lines(("number of an episode", "tau-b", "interval"), measures),
+        table_lines(("rollouts", "induced reward", "verifiable reward"), steps),
     )
+    shown = "\n\n".join("\n".join(lines) for lines in tables)
     tasks, trials = np.shape(study.lines[0].rewards)
-    title, figure = "An agent, its rewards and its floors", Figure(plot_gaps(study.gaps), CAPTION)
-    size = Paragraph(f"{count(tasks, 'test task')}, {count(trials, 'trial')} of each.")
+    page = [
+        "# An agent, its rewards and its floors", f"{count(tasks, 'test task')}, {count(trials, 'trial')} of each.",
+        f"```\n{shown}\n```", study.monitor.report(), NOTES,
+    ]  # fmt: skip
     known = next(line.instruction for line in study.lines if line.name == BASE).splitlines()
-    written: list[Block] = []
     for line in study.lines:
         if line.rollouts:
-            new = [text for text in line.instruction.splitlines() if text not in known]
-            written += [Heading(f"New in the instruction: {line.name}"), Items(new or ["nothing"])]
-    blocks = [
-        tables[0], Heading("The metric beside one-liners"), tables[1], Heading("Induced reward and truth"), figure,
-        Paragraph(gap_verdict(study.gaps)), tables[2], *written, Terms.glossary(GLOSSARY),
-    ]  # fmt: skip
+            new = [f"- {text}" for text in line.instruction.splitlines() if text not in known]
+            page += [f"## New in the instruction: {line.name}", "\n".join(new) or "Nothing."]
+    record = {"lines": study.lines, "measures": study.measures, "gaps": gaps}
+    written = {name: [asdict(one) for one in several] for name, several in record.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / "agent.html", render_page(Page(title, [Heading(title, level=1), size], blocks)))
-    replace_file(folder / "agent.json", json.dumps(jsonable(asdict(study)), indent=2, ensure_ascii=False) + "\n")
-    return "\n".join(line for table in tables for line in (*aligned(table), ""))
+    (folder / "agent.md").write_text("\n\n".join(page), "utf-8")
+    (folder / "agent.json").write_text(json.dumps(jsonable(written), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    if len(gaps) > 1:
+        study.monitor.write(folder / "reward.html", "Induced reward and truth")
+    return shown

@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Task", "tasks"]
-
 SIDES = ("train", "test")
 
 
@@ -18,35 +16,19 @@ SIDES = ("train", "test")
 class Task:
     """One customer's concern.
 
-    Parameters
-    ----------
-    id : str
-    customer : str
-        Id of the customer who writes, or of the holder where another person writes.
-    opening : str
-        First turn, without what the agent has to ask for.
-    wishes : tuple of dict
-        In order: ``do`` is ``cancel``, ``move``, ``book``, ``tell`` or ``transfer``, the rest its details. ``foreign``
-        marks a booking whose holder's date of birth the customer does not know, ``declined`` a move that the customer
-        does not want for a fee; ``instead`` holds the wishes that follow where this one is refused or declined.
-    gold : tuple of (tool, argument, ...)
-        Calls, without reading ones, that leave the database as it must be.
-    facts : tuple of str
-        Each must be told to the customer, as a whole token.
-    rules : tuple of str
-        Ids of the rules that decide the task: breaking any one of them earns 0.
-    says : dict of str
-        Answers by topic of `agent_reward.customer.TOPICS`.
+    Of a wish ``do`` is ``cancel``, ``move``, ``book``, ``tell`` or ``transfer``, the rest details. ``foreign`` marks
+    a booking whose holder's date of birth the customer does not know, ``declined`` a move that is not wanted for a fee;
+    ``instead`` holds the wishes that follow where this one is refused or declined.
     """
 
     id: str
-    customer: str
-    opening: str
-    wishes: tuple[Mapping[str, Any], ...]
-    gold: tuple[tuple[Any, ...], ...]
-    facts: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
-    says: Mapping[str, str] = field(default_factory=dict)
+    customer: str  # id of the customer who writes, or of the holder where another person writes
+    opening: str  # first turn, without what the agent has to ask for
+    wishes: tuple[Mapping[str, Any], ...]  # in order
+    gold: tuple[tuple[Any, ...], ...]  # tool and arguments of the calls that leave the database as it must be
+    facts: tuple[str, ...] = ()  # each must be told to the customer, as a whole token
+    rules: tuple[str, ...] = ()  # ids of the rules that decide the task: breaking any one of them earns 0
+    says: Mapping[str, str] = field(default_factory=dict)  # answers by topic of `agent_reward.customer.TOPICS`
 
 
 @cache

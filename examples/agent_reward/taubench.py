@@ -7,36 +7,26 @@ layout is that of sierra-research/tau-bench: ``tau_bench/envs/airline`` with ``t
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Any, Literal
-from weakref import WeakSet
+from typing import Any
 
 import dspy
 
-from agent_reward.episodes import Call, Episode
-from metricsmith.errors import DataError, NeedsError, OptionError
+from agent_reward.episodes import Episode, Session, spoken
+from metricsmith import DataError, NeedsError, OptionError
 from metricsmith.rendering import render_messages
-
-__all__ = ["CustomerTurn", "TauBench"]
 
 AIRLINE = Path("tau_bench/envs/airline")
 BRIDGE = Path(__file__).with_name("taubench_bridge.py")
-CALL = "Action:\n"
 ENDING = "transfer_to_human_agents"  # tau_bench/envs/airline/env.py: the tool that ends a conversation
 KEPT = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")  # all of our environment that the benchmark sees: no key
 LAST_WORDS = 800  # characters of the benchmark's errors that are quoted
-TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict[str, Any], "number": int | float}
 
 
 class CustomerTurn(dspy.Signature):
@@ -57,10 +47,11 @@ class CustomerTurn(dspy.Signature):
 class TauBench:
     """The airline tasks of a checkout of tau-bench, the first half to learn from and the second to test on.
 
-    Each conversation has a process of the benchmark's interpreter with a database of its own. It runs the benchmark's
-    tools, in conversations and for the gold actions, and sees no key: customer and agent are asked by our process. The
-    reward is the benchmark's: 1 if the database equals that after the gold actions and every output stands in a turn
-    of the agent. Where its limit of steps ends a conversation the benchmark gives 0; `TauSession.close` judges.
+    Each call has a process of the benchmark's interpreter, in which the conversation's calls so far are made again, so
+    that nothing is left running. It runs the benchmark's tools, in conversations and for the gold actions, and sees no
+    key: customer and agent are asked by our process. The reward is the benchmark's: 1 if the database equals that after
+    the gold actions and every output stands in a turn of the agent. Where its limit of steps ends a conversation the
+    benchmark gives 0; `TauSession.close` judges.
 
     Parameters
     ----------
@@ -70,10 +61,6 @@ class TauBench:
         An interpreter that has what the benchmark's tools and tasks import (pydantic).
     tasks : path, optional
         The ``tasks.json`` of tau2-bench's airline, whose stories, gold actions and outputs then replace the checkout's.
-    customer : dspy.Module, optional
-        Takes and gives the fields of `CustomerTurn`, and takes ``config``; by default `dspy.Predict` on it.
-    lm : dspy.LM, optional
-        The customer's model; by default the one in force.
     timeout : float
         Seconds that the process may take for an answer.
 
@@ -89,10 +76,8 @@ class TauBench:
         self,
         folder: str | os.PathLike[str],
         python: str = sys.executable,
-        *,
         tasks: str | os.PathLike[str] | None = None,
-        customer: dspy.Module | None = None,
-        lm: Any = None,
+        *,
         timeout: float = 60.0,
     ) -> None:
         if not (Path(folder) / AIRLINE).is_dir():
@@ -102,12 +87,16 @@ class TauBench:
             )
         places = [str(Path(one).resolve()) for one in (folder, tasks) if one is not None]
         self._command = [python, "-I", "-B", "-X", "utf8", str(BRIDGE), ENDING, *places]
-        self._timeout, self._begun = timeout, WeakSet[_Process]()
-        self.customer, self.lm = customer or dspy.Predict(CustomerTurn), lm
-        described = self._once("describe")
+        self._timeout = timeout
+        self.customer = dspy.Predict(CustomerTurn)
+        described = self.ask("describe")
         self.policy: str = described["policy"]
         self.stories: Mapping[str, str] = {str(place): one for place, one in enumerate(described["stories"])}
-        self.schemas: Sequence[Mapping[str, Any]] = described["tools"]
+        # The arguments as the benchmark has them: 50 stays 50, and any one goes through, to be answered there.
+        self.tools = [
+            dspy.Tool(dict, one["name"], one["description"], one["parameters"]["properties"], arg_types={})
+            for one in described["tools"]
+        ]
         ids, half = tuple(self.stories), len(self.stories) // 2
         self.tasks = {"train": ids[:half], "test": ids[half:]}
 
@@ -121,45 +110,48 @@ class TauBench:
         """
         if task not in self.stories:
             raise OptionError(f"there is no task {task!r}: give a number from '0' to '{len(self.stories) - 1}'")
-        return TauSession(self, self._process(), task, seed)
-
-    def close(self) -> None:
-        """Kill the processes of the conversations that were not closed."""
-        for process in tuple(self._begun):
-            process.close()
+        return TauSession(self, task, seed)
 
     @cached_property
     def free(self) -> tuple[str, ...]:
         """The tasks whose reward an agent earns that changes nothing and tells nothing: the floor of the scale."""
-        return tuple(map(str, self._once("free")["free"]))
+        return tuple(map(str, self.ask("free")["free"]))
 
-    def _process(self) -> _Process:
-        process = _Process(self._command, self._timeout)
-        self._begun.add(process)
-        return process
-
-    def _once(self, what: str) -> dict[str, Any]:
-        process = self._process()
+    def ask(self, what: str, **request: Any) -> dict[str, Any]:
+        """The benchmark's answer to a request, from a process that ends with it."""
+        words = ""
         try:
-            return process.ask(what)
-        finally:
-            process.close()
+            done = subprocess.run(
+                self._command, input=json.dumps({"do": what, **request}), capture_output=True, timeout=self._timeout,
+                encoding="utf-8", errors="replace", check=False,
+                env={name: os.environ[name] for name in KEPT if name in os.environ},
+            )  # fmt: skip
+        except OSError as problem:
+            raise NeedsError(f"{problem}: name the python of an environment that has pydantic") from problem
+        except subprocess.TimeoutExpired:
+            how = f"took over {self._timeout:g} s"
+        else:
+            if done.returncode == 0:
+                return dict(json.loads(done.stdout))
+            how, words = "ended", done.stderr[-LAST_WORDS:].strip()
+        raise DataError(
+            f"tau-bench's process {how} when asked to {what}. Its last words: {words or 'none'}. Install what it lacks "
+            "into its environment, mend the checkout, or raise timeout="
+        )
 
 
-class TauSession:
+class TauSession(Session):
     """One conversation with a customer of tau-bench."""
 
-    def __init__(self, bench: TauBench, process: _Process, task: str, seed: int) -> None:
-        self.over = False
-        self.tools = tuple(_function(schema, self._call) for schema in bench.schemas)
-        self._bench, self._process, self._task, self._seed = bench, process, task, seed
-        self._messages: list[Mapping[str, Any]] = []
-        self._calls: list[Call] = []
+    def __init__(self, bench: TauBench, task: str, seed: int) -> None:
+        super().__init__(bench.tools)
+        self._bench, self._task, self._seed = bench, task, seed
+        self._asked: list[tuple[str, Mapping[str, Any]]] = []  # one at which the process ended ends it again
 
     @cached_property
     def opening(self) -> str:
         """The customer's first turn, asked for when it is first read."""
-        return self._answer()
+        return self._reply()
 
     def say(self, text: str) -> str:
         """Tell the customer something; the customer's answer, empty once the conversation is over."""
@@ -167,123 +159,37 @@ class TauSession:
             _ = self.opening  # the customer begins
         if self.over:
             return ""
-        self._messages.append({"role": "assistant", "content": text})
-        return self._answer()
+        self.messages.append({"role": "assistant", "content": text})
+        return self._reply()
+
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The benchmark's answer to a call, as long as the conversation goes on."""
+        if self.over:
+            return "Error: the conversation is over"
+        self._asked.append((tool, arguments))
+        self.over = tool == ENDING
+        answer: str = self._bench.ask("call", calls=self._asked)["answer"]
+        return answer
 
     def close(self) -> Episode:
-        """End the conversation, judge it and end the process."""
+        """End the conversation and judge it."""
         self.over = True
-        said = [turn["content"] for turn in self._heard() if turn["role"] == "assistant"]
-        try:
-            found = self._process.ask("judge", task=int(self._task), said=said)
-        finally:
-            self._process.close()
+        said = [turn["content"] for turn in spoken(self.messages) if turn["role"] == "assistant"]
+        found = self._bench.ask("judge", calls=self._asked, task=int(self._task), said=said)
         lacks = [f"The customer was not told {output}." for output in found["missing"]]
         if found["state"] != found["gold"]:
             lacks.append("The database at the end is not the one that the right calls lead to.")
-        calls, reward = tuple(self._calls), float(not lacks)
-        return Episode(self._task, tuple(self._messages), calls, reward, found["state"], tuple(lacks))
+        kept = tuple(self.messages), tuple(self.calls)
+        return Episode(self._task, *kept, float(not lacks), found["state"], tuple(lacks))
 
-    def _heard(self) -> list[Mapping[str, Any]]:
-        """The turns that the customer hears: those of calls and tools are not among them."""
-        return [turn for turn in self._messages if turn["role"] != "tool" and not turn["content"].startswith(CALL)]
-
-    def _answer(self) -> str:
-        bench, heard = self._bench, self._heard()
-        with dspy.context(lm=bench.lm) if bench.lm else nullcontext():
+    def _reply(self) -> str:
+        bench, heard = self._bench, spoken(self.messages)
+        with dspy.context(trace=None):  # the customer is no part of the program that is optimised
             answer = bench.customer(
                 story=bench.stories[self._task],
                 conversation=render_messages(heard) if heard else "",
                 config={"temperature": 1.0, "rollout_id": self._seed},
             )
         self.over = bool(answer.ended)
-        self._messages.append({"role": "user", "content": str(answer.turn)})
+        self.messages.append({"role": "user", "content": str(answer.turn)})
         return str(answer.turn)
-
-    def _call(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        answer = "Error: the conversation is over"
-        if not self.over:
-            answer = self._process.ask("call", tool=tool, arguments=arguments)["answer"]
-            self.over = tool == ENDING
-        self._calls.append(Call(tool, arguments, answer))
-        content = CALL + json.dumps({"name": tool, "arguments": arguments}, ensure_ascii=False)
-        self._messages += [{"role": "assistant", "content": content}, {"role": "tool", "content": answer}]
-        return answer
-
-
-class _Process:
-    """A process of the benchmark's interpreter, which answers one request at a time."""
-
-    def __init__(self, command: Sequence[str], timeout: float) -> None:
-        self._timeout = timeout
-        environment = {name: os.environ[name] for name in KEPT if name in os.environ}
-        self._errors = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115, closed by `close`
-        try:
-            self._running = subprocess.Popen(
-                command, env=environment, encoding="utf-8",
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-            )  # fmt: skip
-        except OSError as problem:
-            self._errors.close()
-            raise NeedsError(f"{problem}: name the python of an environment that has pydantic") from problem
-
-    def ask(self, what: str, **request: Any) -> dict[str, Any]:
-        """The answer to a request."""
-        began, line, running = time.monotonic(), "", self._running
-        timer = threading.Timer(self._timeout, running.kill)
-        timer.start()
-        with suppress(OSError):  # it has ended already, and its last words say why
-            print(json.dumps({"do": what, **request}), file=running.stdin, flush=True)
-        line = running.stdout.readline() if running.stdout else ""
-        timer.cancel()
-        if line.endswith("\n"):
-            return dict(json.loads(line))
-        how = f"took over {self._timeout:g} s" if time.monotonic() - began >= self._timeout else "ended"
-        running.wait()
-        self._errors.seek(0)
-        words = self._errors.read()[-LAST_WORDS:].strip() or "none"
-        raise DataError(
-            f"tau-bench's process {how} when asked to {what}. Its last words: {words}. Install what it lacks into its "
-            "environment, mend the checkout, or raise timeout="
-        )
-
-    def close(self) -> None:
-        """Kill the process."""
-        self._running.kill()
-        if not self._errors.closed:
-            with suppress(OSError):  # what it did not read any more
-                self._running.communicate()
-            self._errors.close()
-
-
-def _function(schema: Mapping[str, Any], call: Callable[[str, Mapping[str, Any]], str]) -> Callable[..., str]:
-    """A typed function with a docstring, from a tool's schema."""
-    name, properties = schema["name"], schema["parameters"]["properties"]
-    needed = schema["parameters"].get("required", ())
-    keys = sorted(properties, key=lambda key: key not in needed)
-    hints = {key: _type(properties[key]) for key in keys}
-
-    def tool(*positional: Any, **named: Any) -> str:
-        return call(name, {**dict(zip(keys, positional, strict=False)), **named})
-
-    described = [f"{key}: {one['description']}" for key, one in properties.items() if "description" in one]
-    tool.__name__ = tool.__qualname__ = name
-    tool.__doc__ = "\n".join([schema["description"], *described])
-    tool.__annotations__ = {**hints, "return": str}
-    kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
-    tool.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(key, kind, default=empty if key in needed else None, annotation=hint)
-            for key, hint in hints.items()
-        ]
-    )
-    return tool
-
-
-def _type(schema: Mapping[str, Any]) -> Any:
-    """The Python type of a JSON schema; a number may stay whole, for 50 and 50.0 are two states of a database."""
-    if "enum" in schema:
-        return Literal[tuple(schema["enum"])]
-    if schema.get("type") == "array":
-        return list[_type(schema.get("items", {}))]  # type: ignore[misc]
-    return TYPES.get(schema.get("type", ""), Any)

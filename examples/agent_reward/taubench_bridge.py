@@ -1,8 +1,8 @@
-"""The benchmark's side of `agent_reward.taubench`: its airline tools and tasks, spoken to in JSON lines.
+"""The benchmark's side of `agent_reward.taubench`: its airline tools and tasks, asked for by a line of JSON.
 
 ``python taubench_bridge.py ENDING FOLDER [TASKS]`` runs in the benchmark's own interpreter and imports nothing of ours.
 Of a checkout of sierra-research/tau-bench it loads the tools, the tasks and the data, past ``tau_bench/__init__.py``,
-which would import clients of models. A request is a line such as ``{"do": "call", "tool": "think", "arguments": {}}``.
+which would import clients of models. A request such as ``{"do": "call", "calls": [["think", {}]]}`` comes in on stdin.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ PACKAGES = ("tau_bench", "tau_bench/envs", "tau_bench/envs/airline")
 
 
 class Airline:
-    """One database, which calls change, and the tasks it can be judged by; each method answers a request."""
+    """The tools on a database, and the tasks it can be judged by; `describe` to `free` answer a request."""
 
     def __init__(self, ending, folder, tasks=""):
         folder = Path(folder)
@@ -30,7 +30,6 @@ class Airline:
         self.tasks = list(map(corrected, json.loads(Path(tasks).read_text("utf-8")))) if tasks else own
         self.place, self.ending = folder / PACKAGES[-1], ending
         self.texts = {file.stem: file.read_text("utf-8") for file in (self.place / "data").glob("*.json")}
-        self.data = self.new()
 
     def describe(self):
         """The policy, the tools' schemas, and of each task the customer's story."""
@@ -38,22 +37,23 @@ class Airline:
         policy = (self.place / "wiki.md").read_text("utf-8")
         return {"policy": policy, "tools": infos, "stories": [task.instruction for task in self.tasks]}
 
-    def call(self, tool, arguments):
-        """The answer of a tool."""
-        return {"answer": self.invoked(tool, self.data, arguments)}
+    def call(self, calls):
+        """The answer to the last of a conversation's calls."""
+        data = self.new()
+        return {"answer": [self.invoked(tool, data, arguments) for tool, arguments in calls][-1]}
 
-    def judge(self, task, said):
-        """The state beside that of the gold actions, and the outputs that no turn of the agent holds.
+    def judge(self, calls, task, said):
+        """The state after the calls beside that of the gold actions, and the outputs that no turn of the agent holds.
 
         An output is found as the benchmark finds it, anywhere in a turn: "14" is told by "140".
         """
         told = [text.lower().replace(",", "") for text in said]
         missing = [one for one in self.tasks[task].outputs if not any(one.lower() in text for text in told)]
-        return {"state": state(self.data), "gold": self.gold(task), "missing": missing}
+        return {"state": self.after(calls), "gold": self.gold(task), "missing": missing}
 
     def free(self):
         """The tasks whose gold actions leave the database as it is, and which want nothing told."""
-        start = state(self.new())
+        start = self.after([])
         return {
             "free": [place for place, task in enumerate(self.tasks) if not task.outputs and self.gold(place) == start]
         }
@@ -64,11 +64,14 @@ class Airline:
 
     def gold(self, task):
         """The state after a task's gold actions, as ``Env.calculate_reward`` replays them."""
+        return self.after([(one.name, one.kwargs) for one in self.tasks[task].actions if one.name != self.ending])
+
+    def after(self, calls):
+        """Hash of the database after calls; keys, values, their types and the order of lists make the difference."""
         data = self.new()
-        for action in self.tasks[task].actions:
-            if action.name != self.ending:
-                self.invoked(action.name, data, action.kwargs)
-        return state(data)
+        for tool, arguments in calls:
+            self.invoked(tool, data, arguments)
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
     def invoked(self, name, data, arguments):
         """One call of a tool on a database; an error is an answer, as in ``Env.step``."""
@@ -91,14 +94,7 @@ def corrected(task):
     )
 
 
-def state(data):
-    """Hash of a database: equal where keys, values and their types are, and lists are in one order."""
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
-
-
 if __name__ == "__main__":
     answers, sys.stdout = sys.stdout, sys.stderr  # what the benchmark prints is no answer
-    airline = Airline(*sys.argv[1:])
-    for line in sys.stdin:
-        request = json.loads(line)
-        print(json.dumps(getattr(airline, request.pop("do"))(**request)), file=answers, flush=True)
+    request = json.load(sys.stdin)
+    print(json.dumps(getattr(Airline(*sys.argv[1:]), request.pop("do"))(**request)), file=answers)

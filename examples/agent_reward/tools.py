@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from metricsmith.errors import DataError, nearest
-
-__all__ = [
-    "FEE", "TOOLS", "book", "cancel_booking", "find_connections", "find_customer", "get_booking", "give_voucher",
-    "move_booking", "new_database", "state_of", "transfer_to_human",
-]  # fmt: skip
+from metricsmith import DataError
+from metricsmith.errors import nearest
 
 FEE = 15
 """Euros for the move of a saver fare on a crossing that runs; any other move is free."""
@@ -24,6 +22,11 @@ Database = dict[str, Any]
 
 def new_database() -> Database:
     """Return the database as every conversation finds it: 20 customers, 40 bookings, 30 connections."""
+    return copy.deepcopy(_read())
+
+
+@cache
+def _read() -> Database:
     folder = Path(__file__).with_name("data")
     database: Database = {"transfers": 0}
     for table in ("customers", "bookings", "connections"):
@@ -129,10 +132,14 @@ def transfer_to_human(db: Database, reason: str) -> str:
     return _answer({"transferred": True, "reason": reason})
 
 
-TOOLS = (
-    find_customer, get_booking, find_connections, move_booking, cancel_booking, book, give_voucher, transfer_to_human,
-)  # fmt: skip
-"""All tools, each with the database as its first argument."""
+TOOLS: Mapping[str, Callable[..., str]] = {
+    tool.__name__: tool
+    for tool in (
+        find_customer, get_booking, find_connections, move_booking, cancel_booking, book, give_voucher,
+        transfer_to_human,
+    )
+}  # fmt: skip
+"""All tools by name, each with the database as its first argument."""
 
 
 def _row(db: Database, table: str, key: str) -> dict[str, Any]:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any
 
-from agent_reward.customer import Customer
-from agent_reward.episodes import Call, Episode
-from agent_reward.policy import CALL, POLICY, RULES, broken, is_spoken, is_told
+import dspy
+
+from agent_reward.customer import reply
+from agent_reward.episodes import Episode, Session, spoken
+from agent_reward.policy import POLICY, RULES, broken, is_told
 from agent_reward.tasks import SIDES, Task, tasks
-from agent_reward.tools import TOOLS, Database, new_database, state_of
-from metricsmith.errors import DataError, OptionError, nearest
+from agent_reward.tools import TOOLS, new_database, state_of
+from metricsmith import DataError, OptionError
+from metricsmith.errors import nearest
 
-__all__ = ["MOST_TURNS", "ServiceSession", "ServiceWorld"]
-
-MOST_TURNS = 30
-"""Turns of the agent to the customer after which the customer hangs up."""
-
+MOST_TURNS = 30  # turns of the agent to the customer, after which the customer hangs up
 GREETINGS = ("Hello.", "Good morning.", "Hi there.")
 
 
@@ -37,9 +34,7 @@ class ServiceWorld:
     policy = POLICY
 
     def __init__(self, judged_as: Mapping[str, str] | None = None) -> None:
-        self.tasks: Mapping[str, Sequence[str]] = {
-            side: tuple(task for task in tasks() if task.startswith(side)) for side in SIDES
-        }
+        self.tasks = {side: tuple(task for task in tasks() if task.startswith(side)) for side in SIDES}
         self.judged_as = dict(judged_as or {})
         for task in {*self.judged_as, *self.judged_as.values()}:
             _task(task)
@@ -55,74 +50,69 @@ class ServiceWorld:
         return ServiceSession(_task(task), _task(self.judged_as.get(task, task)), seed)
 
 
-class ServiceSession:
-    """One conversation about a task, judged as another where a control wants it."""
+class ServiceSession(Session):
+    """One conversation about a task, judged as another where a control wants it.
+
+    A customer who has taken leave hears nothing more, but what was promised can still be done with the tools; after a
+    transfer nothing can.
+    """
 
     def __init__(self, task: Task, judged_as: Task, seed: int) -> None:
+        super().__init__(_described())
         self.opening = f"{GREETINGS[seed % len(GREETINGS)]} {task.opening}"
-        self.over = False
+        self.messages.append({"role": "user", "content": self.opening})
         self._task, self._judged_as = task, judged_as
-        self._db = copy.deepcopy(_start())
+        self._db = new_database()
         holder = self._db["customers"][task.customer]
         known = {"name": f"My name is {holder['name']}.", "born": f"I was born on {holder['born']}."}
-        self._customer = Customer({**known, **task.says})
-        self._messages: list[Mapping[str, Any]] = [{"role": "user", "content": self.opening}]
-        self._calls: list[Call] = []
-        self._turns = 0
-        self.tools: Sequence[Callable[..., str]] = tuple(self._bound(tool) for tool in TOOLS)
+        self._says = {**known, **task.says}
 
-    def _bound(self, tool: Callable[..., str]) -> Callable[..., str]:
-        """A tool on this session's database: wrong arguments are an answer, as is a conversation that is over."""
-        signature = inspect.signature(tool)
-        own = signature.replace(parameters=list(signature.parameters.values())[1:])
-        name = tool.__name__
-
-        def call(*positional: Any, **named: Any) -> str:
-            try:
-                arguments = own.bind(*positional, **named).arguments
-                if self.over:
-                    raise DataError("the conversation is over, nothing can be done any more")
-                answer = tool(self._db, **arguments)
-            except (DataError, TypeError) as error:
-                arguments, answer = {**dict(zip(own.parameters, positional, strict=False)), **named}, f"Error: {error}"
-            self._calls.append(Call(name, arguments, answer))
-            content = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
-            self._messages += [{"role": "assistant", "content": CALL + content}, {"role": "tool", "content": answer}]
-            self.over = self.over or (name == "transfer_to_human" and not answer.startswith("Error"))
-            return answer
-
-        hints = {key: hint for key, hint in get_type_hints(tool).items() if key != "db"}
-        call.__name__, call.__qualname__, call.__doc__, call.__annotations__ = name, name, tool.__doc__, hints
-        call.__signature__ = own.replace(  # type: ignore[attr-defined]
-            parameters=[one.replace(annotation=hints[one.name]) for one in own.parameters.values()]
-        )
-        return call
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The answer to a call; wrong arguments are answered by what is wrong."""
+        try:
+            if self._db["transfers"]:
+                raise DataError("the conversation was handed over, nothing can be done any more")
+            answer = TOOLS[tool](self._db, **arguments)
+        except (DataError, TypeError) as error:
+            return f"Error: {error}"
+        self.over = self.over or tool == "transfer_to_human"
+        return answer
 
     def say(self, text: str) -> str:
         """Tell the customer something; the customer's answer, empty once the conversation is over."""
         if self.over:
             return ""
-        self._turns += 1
-        answer, self.over = self._customer.answer(text)
-        self.over = self.over or self._turns >= MOST_TURNS
-        self._messages += [{"role": "assistant", "content": text}, {"role": "user", "content": answer}]
+        answer, self.over = reply(self._says, text)
+        self.messages += [{"role": "assistant", "content": text}, {"role": "user", "content": answer}]
+        turns = sum(turn["role"] == "assistant" for turn in spoken(self.messages))
+        self.over = self.over or turns >= MOST_TURNS
         return answer
 
     def close(self) -> Episode:
         """End the conversation and judge it."""
         self.over = True
         judged, state = self._judged_as, state_of(self._db)
-        said = "\n".join(message["content"] for message in self._messages if is_spoken(message))
-        missing = [fact for fact in judged.facts if not is_told(fact, said)]
-        reward = float(state == _gold(judged.id) and not missing)
-        episode = Episode(self._task.id, tuple(self._messages), tuple(self._calls), reward, state)
+        said = "\n".join(turn["content"] for turn in spoken(self.messages) if turn["role"] == "assistant")
+        lacks = [f"The customer was not told {fact}." for fact in judged.facts if not is_told(fact, said)]
+        right = state == _gold(judged.id)
+        reward = float(right and not lacks)
+        episode = Episode(self._task.id, tuple(self.messages), tuple(self.calls), reward, state)
         if reward:
             return episode
-        found = [f"{rule}: {RULES[rule]}" for rule in broken(episode) if rule in judged.rules]
-        lacks = [*found, *(f"The customer was not told {fact}." for fact in missing)]
-        if state != _gold(judged.id) and not found:
+        rules = [f"{rule}: {RULES[rule]}" for rule in broken(episode) if rule in judged.rules]
+        if not (right or rules):
             lacks.append("The bookings, vouchers and transfers at the end are not those that the wishes lead to.")
-        return Episode(episode.task, episode.messages, episode.calls, reward, state, tuple(lacks))
+        return replace(episode, lacks=(*rules, *lacks))
+
+
+@cache
+def _described() -> tuple[dspy.Tool, ...]:
+    """The tools as an agent sees them, without the database; any argument goes through, to be answered."""
+    seen = []
+    for tool in map(dspy.Tool, TOOLS.values()):
+        del tool.args["db"]
+        seen.append(tool.model_copy(update={"arg_types": {}, "has_kwargs": True}))
+    return tuple(seen)
 
 
 def _task(task: str) -> Task:
@@ -135,15 +125,9 @@ def _task(task: str) -> Task:
 
 
 @cache
-def _start() -> Database:
-    return new_database()
-
-
-@cache
 def _gold(task: str) -> str:
     """Hash of the database after a task's gold actions."""
-    db = copy.deepcopy(_start())
-    tools = {tool.__name__: tool for tool in TOOLS}
+    db = new_database()
     for name, *arguments in tasks()[task].gold:
-        tools[name](db, *arguments)
+        TOOLS[name](db, *arguments)
     return state_of(db)

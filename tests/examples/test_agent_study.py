@@ -12,7 +12,7 @@ import dspy
 import numpy as np
 import pytest
 from agent_reward.agent import ServiceAgent, do_nothing, transfer_at_once
-from agent_reward.loop import FAULTLESS, Verified, WithoutWords, examples, optimised, played, rows
+from agent_reward.loop import FAULTLESS, examples, optimised, played, rows, verified, without_words
 from agent_reward.loopback import controls, loopback, read_transcript
 from agent_reward.policy import POLICY, RULES, broken
 from agent_reward.scripted import run_steps, steps
@@ -125,19 +125,19 @@ def test_the_floors_earn_one_test_task_in_twenty_each():
 def test_the_verifiable_reward_has_the_faults_as_its_words(lm):
     example = examples(WORLD, "train")[0]
     pred = ServiceAgent(WORLD)(**example.inputs())
-    assert Verified()(example, pred).toDict() == {"score": 0.0, "feedback": f"identity: {RULES['identity']}"}
-    assert WithoutWords()(example, pred, None, "react.react").toDict() == {"score": 0.0, "feedback": ""}
+    assert verified(example, pred).toDict() == {"score": 0.0, "feedback": f"identity: {RULES['identity']}"}
+    assert without_words(example, pred, None, "react.react").toDict() == {"score": 0.0, "feedback": ""}
 
 
 def test_without_words_gepa_learns_nothing_and_with_them_it_learns_rules(lm):
     learned = {}
-    for reward in (WithoutWords(), Verified()):
+    for reward in (without_words, verified):
         tuned = optimised(ServiceAgent(small()), reward, small(), lm=lm, budget=40)
         instruction = tuned.react.react.signature.instructions
-        learned[type(reward)] = sum(sentence in instruction for sentence in RULES.values())
+        learned[reward] = sum(sentence in instruction for sentence in RULES.values())
         assert tuned.detailed_results.total_metric_calls <= 40 - 1 + 6 + 4  # as gepa_bound has it
-    assert learned[WithoutWords] == 0
-    assert learned[Verified] >= 2
+    assert learned[without_words] == 0
+    assert learned[verified] >= 2
 
 
 def test_a_model_that_does_not_answer_is_counted_and_never_a_tested_reward():
@@ -163,13 +163,13 @@ def test_the_study_in_small(lm, tmp_path):
     assert lines[VERIFIED].rollouts <= 46 - 1 + 6 + 4
     assert [line.failed for line in study.lines] == [0] * 5
     assert study.measures[0].kendall_tau_b > max(measure.kendall_tau_b for measure in study.measures[1:3])
-    assert study.gaps[0].reference == 0.25
+    gaps = study.monitor.gaps()
+    assert gaps[0].reference == 0.25
     printed = write_study(study, tmp_path)
     assert "induced metric" in printed
     assert np.shape(json.loads((tmp_path / "agent.json").read_text())["lines"][0]["rewards"]) == (4, 2)
-    page = (tmp_path / "agent.html").read_text("utf-8")
-    assert RULES["identity"].replace("'", "&#39;") in page
-    assert "<svg" in page or len(study.gaps) < 2
+    assert f"- {RULES['identity']}" in (tmp_path / "agent.md").read_text("utf-8")
+    assert (tmp_path / "reward.html").exists() == (len(gaps) > 1)
 
 
 @pytest.mark.parametrize(("trials", "budget"), [(0, 135), (5, 60)])
@@ -178,7 +178,15 @@ def test_a_study_without_trials_or_rollouts_says_how_many_it_needs(trials, budge
         run_study(WORLD, None, trials=trials, budget=budget)
 
 
-@pytest.mark.parametrize("options", [[], ["--offline", "--model", "m"], ["--offline", "--tau-bench", "folder"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--offline", "--model", "m"],
+        ["--offline", "--tau-bench", "folder"],
+        ["--model", "m", "--tau-tasks", "file"],
+    ],
+)
 def test_the_launcher_refuses_options_that_do_not_go_together(options, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["agent_study.py", *options])
     with pytest.raises(SystemExit, match="2"):
@@ -192,7 +200,7 @@ def test_the_whole_loop_offline(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(sys, "argv", ["agent_study.py", "--offline", "--out", str(tmp_path)])
     runpy.run_path(str(EXAMPLES / "agent_study.py"), run_name="__main__")
     table, _, report = capsys.readouterr().out.partition("\nreport: ")
-    assert report.endswith("agent.html\n")
+    assert report.endswith("agent.md\n")
     assert f"--offline\n{table}" in (EXAMPLES.parent / "docs" / "experiments.md").read_text("utf-8")
     lines = {line["name"]: line for line in json.loads((tmp_path / "agent.json").read_text())["lines"]}
     mean = {name: float(np.mean(line["rewards"])) for name, line in lines.items()}

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pandas
 import pytest
-from agent_reward.customer import GOODBYE, TOPICS, Customer
-from agent_reward.episodes import Call, Episode
-from agent_reward.policy import CALL, POLICY, RULES, broken, is_told
+from agent_reward.customer import GOODBYE, TOPICS, reply
+from agent_reward.episodes import CALL, Call, Episode
+from agent_reward.policy import POLICY, RULES, broken, is_told
 from agent_reward.scripted import run_steps, steps
 from agent_reward.tasks import tasks
 from agent_reward.tools import TOOLS, book, cancel_booking, give_voucher, move_booking, new_database, state_of
@@ -40,11 +40,11 @@ def played(task, obeyed=RULES, *, seed=0, world=WORLD):
 def replayed(task):
     """The gold actions, then the facts, unless a transfer has to come last."""
     session = WORLD.start(task)
-    tools = {tool.__name__: tool for tool in session.tools}
+    tools = session.tools
     if tasks()[task].facts and not any(name == "book" for name, *_ in tasks()[task].gold):
         session.say(f"It is {' and '.join(tasks()[task].facts)}.")
     for name, *arguments in tasks()[task].gold:
-        answer = json.loads(tools[name](*arguments))
+        answer = json.loads(tools[name](**dict(zip(tools[name].args, arguments, strict=True))))
         if name == "book":
             session.say(f"Booked: {answer['booking']}.")
     return session.close()
@@ -95,7 +95,7 @@ def test_each_rule_decides_three_tasks_of_a_side_and_eight_are_decided_by_none(s
 def test_doing_nothing_and_transferring_at_once_earn_the_stated_tasks_only():
     def transferred(task):
         session = WORLD.start(task)
-        session.tools[-1]("I hand you over")
+        session.tools["transfer_to_human"](reason="I hand you over")
         return session.close()
 
     assert tuple(task for task in ALL if WORLD.start(task).close().reward) == IDLE
@@ -167,9 +167,9 @@ def test_the_opening_holds_neither_booking_nor_date_of_birth(task):
 
 
 def test_a_customer_answers_several_questions_at_once_and_admits_not_to_know():
-    customer = Customer({"name": "I am Ada.", "booking": "It is B01."})
-    assert customer.answer("Please give me your full name and the booking number.") == ("I am Ada. It is B01.", False)
-    assert customer.answer("Which fare did you book?") == ("That I do not know.", False)
+    says = {"name": "I am Ada.", "booking": "It is B01."}
+    assert reply(says, "Please give me your full name and the booking number.") == ("I am Ada. It is B01.", False)
+    assert reply(says, "Which fare did you book?") == ("That I do not know.", False)
 
 
 @pytest.mark.parametrize(
@@ -188,20 +188,34 @@ def test_a_customer_answers_several_questions_at_once_and_admits_not_to_know():
     ],
 )
 def test_a_question_is_understood_in_other_words(text, topics):
-    answer, over = Customer({topic: f"<{topic}>" for topic in TOPICS}).answer(text)
+    answer, over = reply({topic: f"<{topic}>" for topic in TOPICS}, text)
     assert set(re.findall("<(.*?)>", answer)) == topics
     assert not over
 
 
-def test_nothing_happens_once_the_conversation_is_over():
+def test_nothing_happens_after_a_transfer():
     session = WORLD.start("train-13")
-    session.tools[-1](reason="a test")
+    session.tools["transfer_to_human"](reason="a test")
     assert session.over
     assert session.say("Are you still there?") == ""
-    assert session.tools[4](booking="B25", refund="money").startswith("Error: the conversation is over")
+    assert session.tools["cancel_booking"](booking="B25", refund="money").startswith(
+        "Error: the conversation was handed"
+    )
     assert session.close().lacks == (
         "The bookings, vouchers and transfers at the end are not those that the wishes lead to.",
     )
+
+
+def test_what_was_promised_can_be_done_after_the_customers_leave():
+    """Agents ask "anything else?" before they act, too."""
+    task = "train-13"
+    session = WORLD.start(task)
+    assert session.say("I cancel it now. Is there anything else?") == GOODBYE
+    assert session.over
+    assert session.say("It is done.") == ""
+    for name, *arguments in tasks()[task].gold:
+        session.tools[name](**dict(zip(session.tools[name].args, arguments, strict=True)))
+    assert session.close().reward == 1
 
 
 def test_a_customer_hangs_up_at_last():
@@ -317,13 +331,18 @@ def test_a_voucher_instead_of_money_is_credited_to_the_holder():
 
 
 def test_wrong_arguments_of_a_tool_are_an_answer_that_says_what_to_do():
-    tools = {tool.__name__: tool for tool in WORLD.start("train-13").tools}
-    assert "did you mean 'B25'" in tools["get_booking"]("B025")
-    assert "allowed are 'money' and 'voucher'" in tools["cancel_booking"](booking="B25", refund="cash")
-    assert "missing a required argument: 'refund'" in tools["cancel_booking"](booking="B25")
-    assert "did you mean 'Ada Tveit'" in tools["find_customer"]("Ada Tveit.")
-    assert json.loads(tools["find_customer"]("ada tveit"))["bookings"] == ["B01", "B02"]
-    assert len(json.loads(tools["find_connections"]("Norhavn", "lyra", "2027-06-13"))["connections"]) == 2
+    session = WORLD.start("train-13")
+    tools = session.tools
+    assert "did you mean 'B25'" in tools["get_booking"](booking="B025")
+    assert "missing 1 required positional argument: 'refund'" in tools["cancel_booking"](booking="B25")
+    assert "unexpected keyword argument 'on'" in tools["cancel_booking"](booking="B25", refund="money", on="Monday")
+    assert "did you mean 'Ada Tveit'" in tools["find_customer"](name="Ada Tveit.")
+    assert json.loads(tools["find_customer"](name="ada tveit"))["bookings"] == ["B01", "B02"]
+    wanted = {"origin": "Norhavn", "destination": "lyra", "date": "2027-06-13"}
+    assert len(json.loads(tools["find_connections"](**wanted))["connections"]) == 2
+    assert [call.tool for call in session.calls][1:3] == ["cancel_booking"] * 2  # refused calls are recorded
+    with pytest.raises(DataError, match="allowed are 'money' and 'voucher'"):
+        cancel_booking(new_database(), "B25", "cash")
 
 
 def test_a_task_that_is_not_there_is_refused_with_the_nearest():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -43,8 +44,11 @@ def test_counts_in_the_text_are_those_of_the_calls_in_the_agents_turns(path, run
 
 def test_the_agreement_of_counts_with_the_reward_is_remade(runs):
     """The plan of this study measured them elsewhere: +.449 [.24, .66], +.379 [.10, .66], +.300 [.01, .59]."""
-    found = recorded.counts(runs)
-    assert {one.name: (round(one.tau_b, 3), round(one.plain.low, 2), round(one.plain.high, 2)) for one in found} == {
+    found = recorded.agreement(runs)
+    rounded = {
+        one.name: (round(one.kendall_tau_b, 3), round(plain.low, 2), round(plain.high, 2)) for one, plain in found
+    }
+    assert rounded == {
         "calls of transfer_to_human": (0.449, 0.24, 0.66),
         "no writing call": (0.379, 0.10, 0.66),
         "fewer writing calls": (0.300, 0.01, 0.59),
@@ -65,7 +69,7 @@ def test_counts_are_code_that_the_sandbox_runs_to_the_same_numbers(runs):
 
 def test_the_rewards_of_the_tasks_held_back_change_no_number(runs):
     groups = np.array([row.group for row in runs.rows])
-    held = recorded._held_back(groups, 12, seed=0)
+    held = recorded._held_back(groups, seed=0)
     assert not set(groups[held]) & set(groups[~held])
     assert len(set(groups[~held])) == 12
     own = tuple(map(CodeMetric.from_function, recorded.COUNTS))
@@ -84,7 +88,7 @@ def test_the_rewards_of_the_tasks_held_back_change_no_number(runs):
 def test_the_page_shows_what_the_program_prints(path, monkeypatch, capsys):
     """The metrics that are induced from twelve tasks in 20 splits, and all else; a minute."""
     page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text("utf-8")
-    (shown,) = re.findall(r"\$ python examples/agent_reward/recorded.py [^\n]*\n(.*?)```", page, re.DOTALL)
-    monkeypatch.setattr(sys, "argv", ["recorded.py", str(path)])
-    recorded.main()
+    (shown,) = re.findall(r"\$ python examples/agent_study.py --recorded [^\n]*\n(.*?)```", page, re.DOTALL)
+    monkeypatch.setattr(sys, "argv", ["agent_study.py", "--recorded", str(path)])
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "agent_study.py"), run_name="__main__")
     assert capsys.readouterr().out == shown

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import closing
+import runpy
+import sys
 from pathlib import Path
 
 import dspy
@@ -30,10 +31,6 @@ def bench(folder):
     return TauBench(folder, timeout=20)
 
 
-def tool(session, name):
-    return next(one for one in session.tools if one.__name__ == name)
-
-
 def customer(*turns):
     """A model that says these turns and then ends the conversation."""
     return GivenModel([{"turn": turn, "ended": number == len(turns)} for number, turn in enumerate(turns, 1)])
@@ -53,7 +50,7 @@ def test_doing_nothing_earns_the_reward_of_the_free_tasks_alone_and_asks_nobody(
 
 def test_the_gold_actions_earn_the_reward(bench):
     session = bench.start("0")
-    assert tool(session, "move")(**MOVE) == "moved"
+    assert session.tools["move"](**MOVE) == "moved"
     episode = session.close()
     assert (episode.reward, episode.lacks) == (1, ())
     assert bench.start("0").close().lacks == ("The database at the end is not the one that the right calls lead to.",)
@@ -64,7 +61,7 @@ def test_outputs_are_told_as_the_benchmark_finds_them(bench):
     rewards = {}
     for text in ("It was 21,400 in all.", "It was 14 and 00.", 'Action:\n{"name": "x", "arguments": "1400"}'):
         session = bench.start("2")
-        tool(session, "refund")(50, ["A1"])
+        session.tools["refund"](amount=50, seats=["A1"])
         with customer("Hello", "Bye") as model, dspy.context(lm=model.lm()):
             session.say(text)
         episode = session.close()
@@ -77,7 +74,7 @@ def test_whole_numbers_stay_whole_on_their_way_through_dspy(bench):
     """50.0 is another state of the database than 50, in the benchmark's hash as in ours."""
     for amount, reward in ((50, 1), (50.0, 0)):
         session = bench.start("2")
-        dspy.Tool(tool(session, "refund"))(amount=amount, seats=["A1"])
+        session.tools["refund"](amount=amount, seats=["A1"])
         with customer("Hello", "Bye") as model, dspy.context(lm=model.lm()):
             session.say("1400")
         assert session.close().reward == reward
@@ -95,32 +92,33 @@ def test_corrected_tasks_of_the_later_benchmark_replace_those_of_the_checkout(fo
     bench = TauBench(folder, tasks=tmp_path / "tasks.json")
     assert bench.stories == {"0": "You are Dee.\n\nYou want 5 back.\n\nBe brief."}
     session = bench.start("0")
-    tool(session, "refund")(5, [])
+    session.tools["refund"](amount=5, seats=[])
     assert session.close().lacks == ("The customer was not told 5.",)
 
 
-def test_tools_are_typed_functions_with_docstrings(bench):
+def test_tools_have_the_schemas_of_the_benchmark(bench):
     session = bench.start("0")
-    move = dspy.Tool(tool(session, "move"))
-    assert move.args["row"]["type"] == "integer"
+    move, look_up = session.tools["move"], session.tools["look_up"]
+    assert move.args["row"] == {"type": "integer"}
     assert move.args["cabin"]["enum"] == ["pit", "box"]
-    assert tool(session, "look_up").__doc__ == "Look up a seat.\nseat: Such as A1."
+    assert look_up.desc == "Look up a seat."
+    assert "Such as A1." in str(look_up)
     session.close()
 
 
 def test_wrong_calls_are_answered_and_change_nothing(bench):
     session = bench.start("1")
-    assert tool(session, "look_up")("A9") == "Error: 'A9'"
-    assert tool(session, "look_up")("A1") == "[1, 'pit']"  # which also prints, past the protocol
-    assert "unexpected keyword" in tool(session, "look_up")(place="A1")
+    assert session.tools["look_up"](seat="A9") == "Error: 'A9'"
+    assert session.tools["look_up"](seat="A1") == "[1, 'pit']"  # which also prints, past the protocol
+    assert "unexpected keyword" in session.tools["look_up"](place="A1")
     assert session.close().reward == 1
 
 
 def test_a_transfer_ends_the_conversation(bench):
     session = bench.start("0")
-    assert tool(session, "transfer_to_human_agents")("gone") == "handed over"
+    assert session.tools["transfer_to_human_agents"](summary="gone") == "handed over"
     assert session.over
-    assert tool(session, "move")(**MOVE) == "Error: the conversation is over"
+    assert session.tools["move"](**MOVE) == "Error: the conversation is over"
     assert session.say("Hello?") == ""
     assert session.close().reward == 0
 
@@ -129,10 +127,10 @@ def test_the_customer_is_a_model_that_hears_no_calls_and_the_episode_is_a_record
     session = bench.start("0", seed=3)
     with customer("Move me to row 7.", "A box, please.", "Thanks.") as model, dspy.context(lm=model.lm()):
         assert session.opening == "Move me to row 7."
-        tool(session, "look_up")("A1")
+        session.tools["look_up"](seat="A1")
         assert session.say("Pit or box?") == "A box, please."
         assert not session.over
-        tool(session, "move")(**MOVE)
+        session.tools["move"](**MOVE)
         session.say("Done.")
         assert session.over
         assert session.say("Still there?") == ""
@@ -155,9 +153,10 @@ def test_the_customer_is_a_model_that_hears_no_calls_and_the_episode_is_a_record
     assert '{"name": "move"' in table.rows[0].output
 
 
-def test_sessions_share_no_database(bench):
+def test_calls_see_what_earlier_ones_did_and_sessions_share_no_database(bench):
     first, second = bench.start("0"), bench.start("0")
-    tool(first, "move")(**MOVE)
+    first.tools["move"](**MOVE)
+    assert [one.tools["look_up"](seat="A1") for one in (first, second)] == ["[7, 'box']", "[1, 'pit']"]
     assert [first.close().reward, second.close().reward] == [1, 0]
 
 
@@ -166,25 +165,16 @@ def test_the_process_sees_no_key_and_leaves_nothing_in_the_checkout(tmp_path, mo
     folder = make_checkout(tmp_path)
     before = sorted(folder.rglob("*"))
     session = TauBench(folder).start("0")
-    seen = tool(session, "sees")().split()
+    seen = session.tools["sees"]().split()
     session.close()
     assert set(seen) <= {"PATH", "LD_LIBRARY_PATH", "LC_CTYPE"}
     assert sorted(folder.rglob("*")) == before
 
 
-def test_processes_are_gone_after_closing(folder):
-    with closing(TauBench(folder)) as bench:
-        closed, left = bench.start("0"), bench.start("1")
-        closed.close()
-        assert closed._process._running.poll() is not None
-        assert left._process._running.poll() is None
-    assert left._process._running.poll() is not None
-
-
 def test_a_process_that_ends_is_an_error_with_its_last_words(bench):
     session = bench.start("0")
     with pytest.raises(DataError, match=r"ended when asked to call\. Its last words: .*the floor is wet"):
-        tool(session, "fall")()
+        session.tools["fall"]()
     with pytest.raises(DataError, match="ended when asked to judge"):
         session.close()
 
@@ -192,7 +182,7 @@ def test_a_process_that_ends_is_an_error_with_its_last_words(bench):
 def test_a_process_that_takes_too_long_is_an_error(folder):
     impatient = TauBench(folder, timeout=1.5).start("0")
     with pytest.raises(DataError, match=r"took over 1.5 s when asked to call"):
-        tool(impatient, "sleep")()
+        impatient.tools["sleep"]()
     with pytest.raises(DataError):
         impatient.close()
 
@@ -217,3 +207,50 @@ def test_the_block_of_the_page_runs_on_a_checkout(tmp_path, monkeypatch, capsys)
     (block,) = re.findall(r"```python\n(from agent_reward.taubench .*?)```", page, re.DOTALL)
     exec(compile(block, "experiments.md", "exec"), {})
     assert capsys.readouterr().out == "doing nothing earns the reward in 1 of 3 tasks: 1\n"
+
+
+RULE = "Seat every guest in the row that was asked for."
+
+
+def played(prompt):
+    """Customer, agent, reflector and judge; until it is told the rule, the agent gives even rows to nobody."""
+    asked = prompt.rpartition("Respond with")[2]
+    if "next_tool_name" in asked:
+        row = int(re.findall(r"Move me to row (\d+)", prompt)[-1])
+        step = ("move", {**MOVE, "row": row if RULE in prompt or row % 2 else 1})
+        tool, arguments = ("finish", {}) if "[[ ## observation_0 ## ]]" in prompt else step
+        return {"next_thought": "So be it.", "next_tool_name": tool, "next_tool_args": arguments}
+    if "new_instruction" in asked:
+        faults = ("The database at the end is not the one", "By the row.")  # of the verifiable and the induced reward
+        return json.dumps({"new_instruction": RULE if any(fault in prompt for fault in faults) else "Serve."})
+    if "axes" in asked:
+        return {"axes": [{"name": name, "meaning": f"The agent is {name}."} for name in ("right", "kind", "short")]}
+    if "ended" in asked:
+        return {"turn": f"Move me to {re.search(r'to (row .*?),', prompt)[1]}.", "ended": False}
+    wanted, moved = re.findall(r"Move me to row (\d+)", prompt)[-1], re.findall(r'"row": (\d+)', prompt)[-1]
+    return {"reasoning": "By the row.", "score": 5 if wanted == moved or "right" not in prompt else 1}
+
+
+def test_the_whole_study_runs_on_a_checkout_with_corrected_tasks(folder, tmp_path, monkeypatch, capsys):
+    """Ten tasks; the agent serves odd rows from the start, and learns the rest from either reward."""
+    tasks = []
+    for row in range(2, 12):
+        told = {"reason_for_call": f"You want seat A1 moved to row {row}, in a box.", "task_instructions": ""}
+        criteria = {"actions": [{"name": "move", "arguments": {**MOVE, "row": row}}], "communicate_info": []}
+        tasks.append({"user_scenario": {"instructions": told}, "evaluation_criteria": criteria})
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks), "utf-8")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with GivenModel(played) as model:
+        where = ["--tau-bench", folder, "--tau-python", sys.executable, "--tau-tasks", tmp_path / "tasks.json"]
+        options = ["--model", "openai/loopback", "--api-base", model.api_base, "--trials", 1, "--rollouts", 20]
+        monkeypatch.setattr(sys, "argv", ["agent_study.py", *map(str, [*where, *options, "--out", tmp_path])])
+        runpy.run_path(str(Path(__file__).parents[2] / "examples" / "agent_study.py"), run_name="__main__")
+    assert capsys.readouterr().out.endswith("agent.md\n")
+    lines = {line["name"]: line for line in json.loads((tmp_path / "agent.json").read_text())["lines"]}
+    mean = {name: sum(map(sum, line["rewards"])) / 5 for name, line in lines.items()}
+    assert mean == {
+        "do nothing": 0, "transfer at once": 0, "base agent": 0.6, "GEPA, verifiable reward": 1.0,
+        "GEPA, induced reward": 1.0,
+    }  # fmt: skip
+    assert all(line["failed"] == 0 for line in lines.values())
+    assert "Be fair to every guest." in lines["base agent"]["instruction"]
