@@ -18,16 +18,10 @@ from metricsmith.stats.resampling import Interval
 from metricsmith.studies.ablation.runs import CellRun
 from metricsmith.studies.locked_file import LockedFile
 
-__all__ = ["JOURNAL", "CellKey", "Journal", "cell_key"]
+__all__ = ["JOURNAL", "Journal"]
 
 JOURNAL = "cells.jsonl"
 FORMAT, SCHEMA_VERSION = "metricsmith grid of inductions", 1
-CellKey = tuple[str, int, int, str]  # data, learning rows, seed, label of the setting
-
-
-def cell_key(run: CellRun) -> CellKey:
-    """The place of a cell in its grid."""
-    return run.data, run.rows, run.seed, run.setting
 
 
 class Journal(AbstractContextManager["Journal"]):
@@ -74,9 +68,8 @@ class Journal(AbstractContextManager["Journal"]):
                     lines, whole = [], 0
                 elif found != json.loads(header):
                     raise OptionError(_another(path, found, json.loads(header)))
-            cells = [_cell(path, number, line) for number, line in enumerate(lines[1:], 2)]
-            self.ended = {cell_key(cell): cell for cell in cells}
-            self.ended = {key: cell for key, cell in self.ended.items() if cell.status != "failed"}
+            found = {cell.key: cell for cell in (_cell(path, *numbered) for numbered in enumerate(lines[1:], 2))}
+            self.ended = {key: cell for key, cell in found.items() if cell.status != "failed"}
             self._file.keep(whole, header)
         except BaseException:
             self._file.close()
@@ -87,7 +80,7 @@ class Journal(AbstractContextManager["Journal"]):
         cell = jsonable(asdict(run))
         line = json.dumps({"cell": cell, "crc32": zlib.crc32(_packed(cell))}).encode()
         self._file.append(line + b"\n")
-        self.ended[cell_key(run)] = _cell(self._path, 0, line)  # as a run that goes on from here will read it
+        self.ended[run.key] = _cell(self._path, 0, line)  # as a run that goes on from here will read it
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
@@ -12,30 +12,12 @@ from metricsmith.model_calls.limits import price, total_usage
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.spending import CARD_TOKENS, MOST_CARDS, budget_lines
 from metricsmith.records import Usage
-from metricsmith.stats.correlation import IntArray
-from metricsmith.studies.ablation.cells import FEWEST, cell_usage
+from metricsmith.studies.ablation.cells import cell_usage
 from metricsmith.studies.ablation.division import learning_places, test_places
 from metricsmith.studies.ablation.grid import Grid, Setting
-from metricsmith.studies.ablation.journal import CellKey
+from metricsmith.studies.ablation.runs import GridCell
 
-__all__ = ["GridCell", "GridPlan", "ablation_plan", "plan_grid"]
-
-
-@dataclass(frozen=True)
-class GridCell:
-    """A cell before it is run: its data set, its setting, its seed, and places of its rows in the table."""
-
-    data: str
-    table: Table = field(repr=False)
-    setting: Setting
-    seed: int
-    learned: IntArray = field(repr=False)
-    test: IntArray = field(repr=False)
-
-    @property
-    def key(self) -> CellKey:
-        """Its place in the grid."""
-        return self.data, self.setting.rows, self.seed, self.setting.label
+__all__ = ["GridPlan", "ablation_plan", "plan_grid"]
 
 
 @dataclass(frozen=True)
@@ -94,10 +76,7 @@ def _alone(cell: GridCell, grid: Grid, options: Options) -> Usage:
     """The usage of one cell as it is expected; where retrieval is measured, that of its ranking."""
     if grid.measure == "retrieval":
         return _ranking(options) if (cell.setting.retrieval or "model").endswith("model") else Usage(cost=0.0)
-    return cell_usage(
-        cell.table, cell.setting, options, name=cell.data, learned=cell.learned, test=cell.test, seed=cell.seed,
-        measure=grid.measure,
-    )  # fmt: skip
+    return cell_usage(cell, options, grid.measure)
 
 
 def _ranking(options: Options) -> Usage:
@@ -151,7 +130,7 @@ def ablation_plan(tables: Mapping[str, Table], grid: Grid, optimizer: Options | 
     """Say what `ablate` would do with the same arguments, and what it would cost; asks nothing."""
     options = optimizer or Options()
     plan = plan_grid(tables, grid, options)
-    few = sum(len(cell.learned) < max(FEWEST, cell.setting.rows) for cell in plan.cells)
+    few = sum(len(cell.learned) < cell.least for cell in plan.cells)
     kinds = {cell.setting.label for cell in plan.cells}
     sizes = sorted({cell.setting.rows for cell in plan.cells})
     rows = [str(size) if size else "all" for size in (*filter(None, sizes), *([0] if 0 in sizes else []))]

@@ -29,9 +29,9 @@ from metricsmith.studies.ablation.cells import run_cell
 from metricsmith.studies.ablation.figures import figures
 from metricsmith.studies.ablation.grid import Grid
 from metricsmith.studies.ablation.journal import JOURNAL, Journal
-from metricsmith.studies.ablation.plan import GridCell, GridPlan, plan_grid
+from metricsmith.studies.ablation.plan import GridPlan, plan_grid
 from metricsmith.studies.ablation.retrieval import rankings, run_ranking
-from metricsmith.studies.ablation.runs import CellRun
+from metricsmith.studies.ablation.runs import CellRun, GridCell
 from metricsmith.version import __version__
 
 __all__ = ["JUDGEMENTS", "REPORT", "ablate"]
@@ -123,11 +123,8 @@ def _run(cells: Sequence[GridCell], grid: Grid, options: Options, plan: GridPlan
     ):
         bar.update(len(plan.cells) - len(cells))
         for cell in cells:
-            rows: dict[str, Any] = {"name": cell.data, "learned": cell.learned, "seed": cell.seed}
-            if grid.measure == "retrieval":
-                journal.add(run_ranking(cell.table, cell.setting, own, **rows))
-            else:
-                journal.add(run_cell(cell.table, cell.setting, own, **rows, test=cell.test, measure=grid.measure))
+            ranks = grid.measure == "retrieval"
+            journal.add(run_ranking(cell, own) if ranks else run_cell(cell, own, grid.measure))
             bar.update()
 
 
