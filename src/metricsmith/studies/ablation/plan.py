@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -68,15 +69,12 @@ def plan_grid(tables: Mapping[str, Table], grid: Grid, options: Options) -> Grid
                 cells += [GridCell(name, table, setting, seed, learned, test) for setting in same]
     if options.model is None:
         return GridPlan(tuple(cells), Usage(cost=0.0), Usage(cost=0.0))
-    usages = [_alone(cell, grid, options) for cell in cells]
-    return GridPlan(tuple(cells), _union(cells, usages, options), total_usage(usages))
-
-
-def _alone(cell: GridCell, grid: Grid, options: Options) -> Usage:
-    """The usage of one cell as it is expected; where retrieval is measured, that of its ranking."""
     if grid.measure == "retrieval":
-        return _ranking(options) if (cell.setting.retrieval or "model").endswith("model") else Usage(cost=0.0)
-    return cell_usage(cell, options, grid.measure)
+        asks = [(cell.setting.retrieval or "model").endswith("model") for cell in cells]
+        usages = [_ranking(options) if one else Usage(cost=0.0) for one in asks]
+    else:
+        usages = [cell_usage(cell, options, grid.measure) for cell in cells]
+    return GridPlan(tuple(cells), _union(cells, usages, options), total_usage(usages))
 
 
 def _ranking(options: Options) -> Usage:
@@ -110,20 +108,17 @@ def _union(cells: Sequence[GridCell], usages: Sequence[Usage], options: Options)
     Such cells take together what the largest of them takes, and a request for each further ranking of the cards. Judges
     on a panel and judges alone do not share what they read.
     """
-    shared: dict[tuple[object, ...], list[tuple[Usage, tuple[object, ...]]]] = {}
+    largest, rankings = dict[object, Usage](), set[object]()
     for cell, usage in zip(cells, usages, strict=True):
         of = cell.setting
         counts = options.judge_counts if of.generators is None else of.generators
         panel = options.panel if of.panel is None else of.panel
         readers = (*cell.key[:3], tuple(sorted(counts.items())), panel)
-        shared.setdefault(readers, []).append((usage, (of.bank, of.k, of.cards, of.retrieval)))
-    largest = [max((usage for usage, _ in one), key=lambda usage: usage.requests) for one in shared.values()]
-    further = [
-        _ranking(options)
-        for one in shared.values()
-        for _ in range(len({of for usage, of in one if usage.requests}) - 1)
-    ]
-    return total_usage([*largest, *further])
+        largest[readers] = max(largest.get(readers, usage), usage, key=lambda one: one.requests)
+        if usage.requests:
+            rankings.add((readers, of.bank, of.k, of.cards, of.retrieval))
+    further = len(rankings) - sum(one.requests > 0 for one in largest.values())
+    return total_usage([*largest.values(), *[_ranking(options)] * further])
 
 
 def ablation_plan(tables: Mapping[str, Table], grid: Grid, optimizer: Options | None = None) -> str:
@@ -132,8 +127,8 @@ def ablation_plan(tables: Mapping[str, Table], grid: Grid, optimizer: Options | 
     plan = plan_grid(tables, grid, options)
     few = sum(len(cell.learned) < cell.least for cell in plan.cells)
     kinds = {cell.setting.label for cell in plan.cells}
-    sizes = sorted({cell.setting.rows for cell in plan.cells})
-    rows = [str(size) if size else "all" for size in (*filter(None, sizes), *([0] if 0 in sizes else []))]
+    sizes = sorted({cell.setting.rows or math.inf for cell in plan.cells})
+    rows = ["all" if size == math.inf else str(size) for size in sizes]
     lines = [
         f"grid: {grid.title}; {grid.measure} measured",
         f"{count(len(plan.cells), 'cell')}: {count(len(kinds), 'setting')}, learning rows {', '.join(rows)}, "
