@@ -161,7 +161,7 @@ class AblationDocument(PartedDocument[Ablation]):
         if not part.curve:
             return [_means(MEANS, part.lines, [one.name for one in self.record.data], lambda line: line.data)]
         return [
-            _means(f"{MEANS}: {name}, by learning rows", lines, _all([_rows(line) for line in lines]), _rows)
+            _means(f"{MEANS}: {name}, by learning rows", lines, list(dict.fromkeys(map(_rows, lines))), _rows)
             for name, lines in self._by_data(part)
         ]
 
@@ -170,7 +170,7 @@ class AblationDocument(PartedDocument[Ablation]):
 
     def _curve(self, key: str, name: str, lines: Sequence[GridLine]) -> Figure:
         """Means and single seeds by number of learning rows (Figure 4)."""
-        settings = _all([line.setting for line in lines])
+        settings = list(dict.fromkeys(line.setting for line in lines))
         means: dict[str, list[tuple[float, float]]] = {one: [] for one in settings}
         trials: dict[str, list[tuple[float, float]]] = {one: [] for one in settings}
         for line in lines:
@@ -222,7 +222,9 @@ class AblationDocument(PartedDocument[Ablation]):
             if cell.status != "done":
                 reasons.setdefault((cell.status, cell.why), []).append(cell)
         return [
-            single_line(f"{status}: {enumerated(_all(list(map(_named, own))), 6)} ({count(len(own), 'cell')}): {why}")
+            single_line(
+                f"{status}: {enumerated(list(dict.fromkeys(map(_named, own))), 6)} ({count(len(own), 'cell')}): {why}"
+            )
             for (status, why), own in reasons.items()
         ]
 
@@ -316,15 +318,10 @@ def _means(
         text = mean_over_seeds(line.tau, line.over_seeds)
         return strong(text) if line.tau == best[name] else text
 
-    settings = _all([line.setting for line in lines])
+    settings = list(dict.fromkeys(line.setting for line in lines))
     own = [place for place, one in enumerate(settings) if any(line.reference for line in lines if line.setting == one)]
     rows = [(one, *(cell(found.get((one, name)), name) for name in columns)) for one in settings]
     return TextTable(("setting", *columns), rows, caption, own=own)
-
-
-def _all(names: Sequence[str]) -> list[str]:
-    """Each once, in their order."""
-    return list(dict.fromkeys(names))
 
 
 def _rows(line: GridLine | CellFigures) -> str:
