@@ -115,12 +115,11 @@ def _named(data: list[str]) -> dict[str, str]:
 
 def _read(name: str, source: str, grid: Grid, table: TableOptions) -> Table:
     """A table, with the columns that the grid names for it before those of the command line."""
-    from metricsmith.datasets.rated_sets import rated_sets, read_rated_set
+    from metricsmith.datasets.rated_sets import RATED_SETS, read_rated_set
     from metricsmith.datasets.table import read_table
 
     own: dict[str, Any] = dict(grid.data.get(name, {}))
-    known = name in {one.name for one in rated_sets()}
-    target = str(own.get("target", table.target))
+    known, target = name in RATED_SETS, str(own.get("target", table.target))
     reading = replace(table, target=target or "-" * known).reading()  # a known data set has a target of its own
     read: Callable[..., Table] = partial(read_rated_set, name) if known else read_table
     return read(source, **{**reading, "target": target, **own})

@@ -82,9 +82,10 @@ def compare_command(
     output: OutputOptions = OutputOptions(Path("metricsmith-compare")),
 ) -> None:
     """Compare AutoMetrics with the baselines of its paper."""
-    from metricsmith.datasets.table import read_table
     from metricsmith.report.comparison.document import COMPARISON_FILES, ComparisonDocument, write_comparison
-    from metricsmith.studies.comparison.run import compare, compare_plan
+    from metricsmith.report.comparisons.document import COMPARISONS_FILES, ComparisonsDocument, write_comparisons
+    from metricsmith.studies.comparison.preset import compare_sets, sets_plan
+    from metricsmith.studies.comparison.run import compare_plan
 
     if finetune is not None and "finetuned" not in methods:
         raise OptionError(
@@ -97,22 +98,30 @@ def compare_command(
         "methods": [name.strip() for name in methods.split(",") if name.strip()], "seeds": seeds, "fraction": test,
         "validation": validation, "guideline": text_or_file(guideline, "--guideline"), "dimensions": dimensions,
     }  # fmt: skip
-    if preset:
-        _compare_preset(table, download, finetune, options, candidates, lm, limits, seed, output)
-        return
-    (data,) = table.data
-    optimizer = auto_metrics(candidates, table, lm, limits, progress=output.verbose, seed=seed)
-    check_places(output, COMPARISON_FILES, {"table": data, "store": limits.store, **candidates.judge_files()})
-    rated = read_table(data, **table.reading())
+    optimizer = auto_metrics(
+        candidates, table, lm, limits, paper=preset is not None, progress=output.verbose, seed=seed
+    )
+    files = _named(table.data) if preset else {"": table.data[0]}  # a table alone has no name and no folder of its own
+    written = [str(Path(name, file)) for name in files for file in COMPARISON_FILES]
+    read = {**{name or "table": file for name, file in files.items()}, **candidates.judge_files()}
+    check_places(output, [*written, *(COMPARISONS_FILES if preset else ())], {**read, "store": limits.store})
+    sets = {name: _read(name, file, table, download) for name, file in files.items()}
+    for name, (rated, _) in sets.items():
+        notes = tuple(f"{name}: {note}" if name else note for note in rated.notes)
+        tell_notes(replace(rated, notes=notes), output, asks=lm is not None)
     options["finetuned"] = finetuned(finetune, rated.task)
-    tell_notes(rated, output, asks=lm is not None)
     if output.dry_run:
-        say(compare_plan(rated, optimizer, **options))
+        say(sets_plan(sets, optimizer, **options) if preset else compare_plan(rated, optimizer, **options))
         return
     with interruptible(limits.store, output):
-        record = compare(rated, optimizer, **options)
-    write_into(write_comparison, record, output.out)
-    tell(ComparisonDocument(record), output.out, output)
+        record = compare_sets(
+            sets, optimizer, lambda name, made: write_into(write_comparison, made, output.out / name), **options
+        )
+    if preset is None:
+        tell(ComparisonDocument(record.sets[""]), output.out, output)
+        return
+    write_into(write_comparisons, record, output.out)
+    tell(ComparisonsDocument(record), output.out, output)
 
 
 def _check_mode(table: ComparedOptions, preset: str | None, download: bool) -> None:
@@ -126,34 +135,6 @@ def _check_mode(table: ComparedOptions, preset: str | None, download: bool) -> N
             f"one table is compared on, and {len(table.data)} are named ({', '.join(table.data)}): name one, or the "
             "paper's data sets with --preset table2"
         )
-
-
-def _compare_preset(
-    table: ComparedOptions, download: bool, finetune: str | None, options: dict[str, Any],
-    candidates: CandidateOptions, lm: Any, limits: LimitOptions, seed: int, output: OutputOptions,
-) -> None:  # fmt: skip
-    """Compare on each data set, a folder for each, and write one table over all; the arguments are the command's."""
-    from metricsmith.report.comparison.document import COMPARISON_FILES, write_comparison
-    from metricsmith.report.comparisons.document import COMPARISONS_FILES, ComparisonsDocument, write_comparisons
-    from metricsmith.studies.comparison.preset import compare_sets, sets_plan
-
-    files = _named(table.data)
-    written = [*COMPARISONS_FILES, *(f"{name}/{file}" for name in files for file in COMPARISON_FILES)]
-    check_places(output, written, {**files, "store": limits.store, **candidates.judge_files()})
-    optimizer = auto_metrics(candidates, table, lm, limits, paper=True, progress=output.verbose, seed=seed)
-    sets = {name: _read(name, file, table, download) for name, file in files.items()}
-    for name, (rated, _) in sets.items():
-        tell_notes(replace(rated, notes=tuple(f"{name}: {note}" for note in rated.notes)), output, asks=lm is not None)
-    options["finetuned"] = finetuned(finetune, next(iter(sets.values()))[0].task)
-    if output.dry_run:
-        say(sets_plan(sets, optimizer, **options))
-        return
-    with interruptible(limits.store, output):
-        record = compare_sets(
-            sets, optimizer, lambda name, made: write_into(write_comparison, made, output.out / name), **options
-        )
-    write_into(write_comparisons, record, output.out)
-    tell(ComparisonsDocument(record), output.out, output)
 
 
 def _named(data: list[str]) -> dict[str, str | None]:
@@ -171,8 +152,11 @@ def _named(data: list[str]) -> dict[str, str | None]:
 
 
 def _read(name: str, file: str | None, table: ComparedOptions, download: bool) -> tuple[Table, Table | None]:
-    """A data set and its own test rows; columns that are named by options go before those of its entry."""
+    """A table; or a data set of this name and its own test rows, with columns of options before those of its entry."""
     from metricsmith.datasets.rated_sets import read_rated_split
+    from metricsmith.datasets.table import read_table
 
+    if not name:
+        return read_table(file, **table.reading()), None
     reading = replace(table, target=table.target or name).reading()
     return read_rated_split(name, file, download=download, **{**reading, "target": table.target})

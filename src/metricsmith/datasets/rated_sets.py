@@ -112,26 +112,20 @@ def read_rated_split(
 
 
 def _opened(entry: RatedSet, source: Any, download: bool) -> RawTable:
-    """The table in the columns of its entry."""
-    if source is None:
-        source = _downloaded(entry, download)
-    raw = open_source(source)
-    return raw if entry.form is None else entry.form(raw)
-
-
-def _downloaded(entry: RatedSet, download: bool) -> RawTable:
-    if not entry.hub:
+    """The table, or what is downloaded, in the columns of its entry."""
+    if source is None and not entry.hub:
         raise OptionError(
             f"{entry.title} is not on the hub in a form that is read here: get it from {entry.page} (licence: "
             f"{entry.licence}) and give the file: {entry.name}=FILE"
         )
-    if not download:
+    if source is None and not download:
         raise OptionError(
             f"{entry.title} has no file, and nothing is downloaded without being asked for: allow it with --download "
             f"(download=True), which loads {entry.hub} from the Hugging Face hub (licence: {entry.licence}), or give "
             f"a file: {entry.name}=FILE"
         )
-    return load_hub(entry.hub, entry.load)
+    raw = load_hub(entry.hub, entry.load) if source is None else open_source(source)
+    return raw if entry.form is None else entry.form(raw)
 
 
 def _read(entry: RatedSet, raw: RawTable, dimension: str | None, reading: Mapping[str, Any]) -> Table:

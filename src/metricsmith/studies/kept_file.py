@@ -14,14 +14,14 @@ import numpy as np
 
 from metricsmith.errors import DataError
 from metricsmith.stats.correlation import FloatArray
-from metricsmith.studies.locked_file import LockedFile
+from metricsmith.studies.locked_file import LockedFile, damaged
 
 __all__ = ["KeptFile"]
 
 HEADER = b'{"format": "metricsmith kept numbers", "schema_version": 1}\n'
 
 
-class KeptFile(AbstractContextManager["KeptFile"]):
+class KeptFile(LockedFile, AbstractContextManager["KeptFile"]):
     """Arrays by key, each appended to a file as it is made; a `metricsmith.meta_evaluation.kept.Kept`.
 
     Numbers come back to the last bit, so that a run that was killed gives the same table when it is started again. A
@@ -45,13 +45,13 @@ class KeptFile(AbstractContextManager["KeptFile"]):
 
     def __init__(self, path: Path, also: Sequence[Path] = ()) -> None:
         self._elsewhere = {key: found for other in also for key, found in _read(other, other.read_bytes())[0].items()}
-        self._lock, self._file = Lock(), LockedFile(path)
-        try:
-            self._own, whole = _read(path, self._file.content)
-        except BaseException:
-            self._file.close()
-            raise
-        self._file.keep(whole, HEADER)
+        self._lock, self._own = Lock(), dict[str, FloatArray]()
+
+        def read(content: bytes) -> int:
+            self._own, whole = _read(path, content)
+            return whole
+
+        super().__init__(path, HEADER, read)
 
     def __contains__(self, key: str) -> bool:
         """True where there are numbers of this key."""
@@ -69,14 +69,10 @@ class KeptFile(AbstractContextManager["KeptFile"]):
         with self._lock:
             self._write(key, np.array(numbers, dtype="<f8"))
 
-    def __exit__(self, *_: object) -> None:
-        """Close the file."""
-        self._file.close()
-
     def _write(self, key: str, numbers: FloatArray) -> None:
         content = numbers.tobytes()
         told = {"key": key, "float64": base64.b64encode(content).decode(), "crc32": zlib.crc32(content)}
-        self._file.append(json.dumps(told).encode() + b"\n")
+        self.append(json.dumps(told).encode() + b"\n")
         self._own[key] = numbers
 
 
@@ -94,9 +90,6 @@ def _read(path: Path, content: bytes) -> tuple[dict[str, FloatArray], int]:
         except (ValueError, KeyError, TypeError, RecursionError):
             sound = False
         if not sound:
-            raise DataError(
-                f"{path}:{number}: is damaged ({line[:40].decode(errors='replace')}...): delete this line, whose "
-                f"numbers are then computed anew"
-            )
+            raise damaged(path, number, line, "numbers are then computed anew")
         found[key] = np.frombuffer(numbers, dtype="<f8")
     return found, whole

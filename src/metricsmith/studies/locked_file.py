@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+from metricsmith.errors import DataError
 from metricsmith.report.render import lock_for_writing
 
-__all__ = ["LockedFile"]
+__all__ = ["LockedFile", "damaged"]
 
 
 class LockedFile:
-    """The content of a file, and lines that are appended to it as they are made.
+    """A file that other processes may not write to until it is closed: a header, and lines as they are made.
 
     Parameters
     ----------
     path : path
         Made, with its folder, where it does not exist.
-
-    Attributes
-    ----------
-    content : bytes
-        Of the file as it was found. What follows its last line break was being written when a run was killed.
+    header : bytes
+        Its first line; written where nothing is kept.
+    read : callable
+        Takes the content as it was found, and returns how many bytes of it are kept: whole lines, for one that a killed
+        run was writing is not. An error of it leaves the file as it is.
 
     Raises
     ------
@@ -28,19 +30,16 @@ class LockedFile:
         If another process is writing to it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, header: bytes, read: Callable[[bytes], int]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._stream = path.open("a+b")
         try:
             lock_for_writing(self._stream, path)
             self._stream.seek(0)
-            self.content = self._stream.read()
+            size = read(self._stream.read())
         except BaseException:
             self._stream.close()
             raise
-
-    def keep(self, size: int, header: bytes) -> None:
-        """Keep so many bytes of it, whole lines; where that is nothing, begin with a header."""
         self._stream.truncate(size)
         if not size:
             self.append(header)
@@ -50,6 +49,12 @@ class LockedFile:
         self._stream.write(line)
         self._stream.flush()
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close it, for another process to write."""
         self._stream.close()
+
+
+def damaged(path: Path, number: int, line: bytes, anew: str) -> DataError:
+    """The error for a line that cannot be read; `anew` says what happens once it is gone."""
+    seen = line[:40].decode(errors="replace")
+    return DataError(f"{path}:{number}: is damaged ({seen}...): delete this line, whose {anew}")

@@ -21,9 +21,10 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
 from metricsmith.records import Usage
 from metricsmith.stats.correlation import kendall_tau_b
-from metricsmith.studies.ablation import division
-from metricsmith.studies.ablation.cells import cell_usage, run_cell, settled
+from metricsmith.studies.ablation import cells, division
+from metricsmith.studies.ablation.cells import settled
 from metricsmith.studies.ablation.grid import Setting
+from metricsmith.studies.ablation.runs import GridCell
 from owned import memory, words
 from panels import panelled
 from planted import TASK, planted_rows
@@ -38,7 +39,15 @@ TWO = {"criterion": 2, "rubric": 1}
 
 def rows_of(table, seed=0, rows=0):
     test = division.test_places(table, fraction=0.3, seed=seed)
-    return {"learned": division.learning_places(table, test, rows, seed), "test": test, "seed": seed, "name": "notices"}
+    return {"learned": division.learning_places(table, test, rows, seed), "test": test, "seed": seed}
+
+
+def run_cell(table, setting, options, measure="metric", run=cells.run_cell, **where):
+    return run(GridCell("notices", table, setting, **where), options, measure)
+
+
+def cell_usage(*arguments, **options):
+    return run_cell(*arguments, run=cells.cell_usage, **options)
 
 
 def optimizer(**options):

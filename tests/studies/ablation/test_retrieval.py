@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from loopback import scripted, serve
@@ -15,7 +16,7 @@ from metricsmith.optimizers.options import Options
 from metricsmith.stats.correlation import kendall_tau_b
 from metricsmith.studies.ablation.grid import Grid, Setting, SettingTable
 from metricsmith.studies.ablation.retrieval import rankings, run_ranking
-from metricsmith.studies.ablation.runs import CellRun
+from metricsmith.studies.ablation.runs import CellRun, GridCell
 from students import rated_table
 
 BANK = MetricBank((family("levenshtein"), family("rouge"), family("bleu"), family("self_bleu")))
@@ -26,7 +27,7 @@ LEARNED = tuple(range(0, len(TABLE), 2))
 def run(retrieval="bm25", learned=LEARNED, table=TABLE, seed=0, cards=None, **options):
     setting = Setting(retrieval, retrieval=retrieval, cards=cards)
     settled = Options(**{"metrics": BANK, "progress": False, **options})
-    return run_ranking(table, setting, settled, name="notices", learned=learned, seed=seed)
+    return run_ranking(GridCell("notices", table, setting, seed, np.array(learned), np.array([1])), settled)
 
 
 def test_a_card_is_worth_its_best_metrics_tau_on_the_learning_rows():

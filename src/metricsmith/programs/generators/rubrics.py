@@ -18,38 +18,29 @@ __all__ = ["ExampleRubricGenerator", "RubricGenerator", "StepsGenerator", "five"
 class RubricGenerator(dspy.Module):  # type: ignore[misc]
     """Writes five level descriptions for one axis, worst first."""
 
+    signature = WriteRubric
+
     def __init__(self) -> None:
         super().__init__()
-        self.write = dspy.Predict(WriteRubric)
+        self.write = dspy.Predict(self.signature)
 
-    def forward(self, *, task: str, criterion: str) -> dspy.Prediction:
-        """Return a Prediction with ``levels``, a list of five strings."""
-        return dspy.Prediction(levels=five(self.write(task=task, criterion=criterion).levels))
+    def forward(self, *, task: str, criterion: str, **shown: str) -> dspy.Prediction:
+        """Return a Prediction with ``levels``, a list of five strings; `shown` are further inputs of the signature."""
+        return dspy.Prediction(levels=five(self.write(task=task, criterion=criterion, **shown).levels))
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
         """Write levels asynchronously; arguments and result are those of `forward`."""
         return dspy.Prediction(levels=five((await self.write.acall(**inputs)).levels))
 
 
-class ExampleRubricGenerator(dspy.Module):  # type: ignore[misc]
-    """Writes five level descriptions for one axis, worst first, from well and poorly rated examples.
+class ExampleRubricGenerator(RubricGenerator):
+    """The same from well and poorly rated examples: inputs ``rating``, ``liked`` and ``disliked`` besides.
 
     The paper's prompt for rubrics has good and bad examples (AutoMetrics, appendix); `RubricGenerator` does without.
     The axis comes last, so that a provider's prefix cache takes the examples once for all rubrics.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.write = dspy.Predict(WriteRubricFromExamples)
-
-    def forward(self, *, task: str, rating: str, liked: str, disliked: str, criterion: str) -> dspy.Prediction:
-        """Return a Prediction with ``levels``, a list of five strings."""
-        shown = {"task": task, "rating": rating, "liked": liked, "disliked": disliked}
-        return dspy.Prediction(levels=five(self.write(**shown, criterion=criterion).levels))
-
-    async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        """Write levels asynchronously; arguments and result are those of `forward`."""
-        return dspy.Prediction(levels=five((await self.write.acall(**inputs)).levels))
+    signature = WriteRubricFromExamples
 
 
 def five(levels: Sequence[str]) -> list[str]:

@@ -161,7 +161,7 @@ class AblationDocument(PartedDocument[Ablation]):
         if not part.curve:
             return [_means(MEANS, part.lines, [one.name for one in self.record.data], lambda line: line.data)]
         return [
-            _means(f"{MEANS}: {name}, by learning rows", lines, _all([_rows(line) for line in lines]), _rows)
+            _means(f"{MEANS}: {name}, by learning rows", lines, list(dict.fromkeys(map(_rows, lines))), _rows)
             for name, lines in self._by_data(part)
         ]
 
@@ -170,7 +170,7 @@ class AblationDocument(PartedDocument[Ablation]):
 
     def _curve(self, key: str, name: str, lines: Sequence[GridLine]) -> Figure:
         """Means and single seeds by number of learning rows (Figure 4)."""
-        settings = _all([line.setting for line in lines])
+        settings = list(dict.fromkeys(line.setting for line in lines))
         means: dict[str, list[tuple[float, float]]] = {one: [] for one in settings}
         trials: dict[str, list[tuple[float, float]]] = {one: [] for one in settings}
         for line in lines:
@@ -197,15 +197,8 @@ class AblationDocument(PartedDocument[Ablation]):
             )
             for line in lines
         ]  # fmt: skip
-        head = (
-            "setting",
-            *(("rows",) if part.curve else ()),
-            "tau-b",
-            "95\u00a0% rows, seeds",
-            "cells",
-            MINUS,
-            *BESIDE,
-        )
+        rowed = ("rows",) if part.curve else ()
+        head = ("setting", *rowed, "tau-b", "95\u00a0% rows, seeds", "cells", MINUS, *BESIDE)
         own = [place for place, line in enumerate(lines) if line.reference]
         return TextTable(head, rows, f"{name}, beside {self.record.reference}", own=own)
 
@@ -229,21 +222,19 @@ class AblationDocument(PartedDocument[Ablation]):
             if cell.status != "done":
                 reasons.setdefault((cell.status, cell.why), []).append(cell)
         return [
-            single_line(f"{status}: {enumerated(_all(list(map(_named, own))), 6)} ({count(len(own), 'cell')}): {why}")
+            single_line(
+                f"{status}: {enumerated(list(dict.fromkeys(map(_named, own))), 6)} ({count(len(own), 'cell')}): {why}"
+            )
             for (status, why), own in reasons.items()
         ]
 
     def _rankings(self) -> TextTable:
         lines = self.record.rankings
         cutoffs = sorted({cutoff for line in lines for cutoff in line.ndcg})
-        rows = [
-            (
-                line.setting,
-                *(_spread(found, cutoff) for found in (line.ndcg, line.recall) for cutoff in cutoffs),
-                count(line.cells),
-            )
-            for line in lines
-        ]
+        rows = []
+        for line in lines:
+            figures = (_spread(found, cutoff) for found in (line.ndcg, line.recall) for cutoff in cutoffs)
+            rows.append((line.setting, *figures, count(line.cells)))
         head = ("retrieval", *(f"{name}@{cutoff}" for name in ("NDCG", "Recall") for cutoff in cutoffs), "cells")
         return TextTable(head, rows, "Mean ± standard deviation over data sets and seeds")
 
@@ -318,7 +309,8 @@ def _means(
 ) -> TextTable:
     """The means over seeds, a setting a row; the best of each column in bold type."""
     found = {(line.setting, column(line)): line for line in lines}
-    best = {name: max((line.tau for line in lines if column(line) == name), key=_known) for name in columns}
+    known = [line for line in lines if not math.isnan(line.tau)]
+    best = {name: max((line.tau for line in known if column(line) == name), default=math.nan) for name in columns}
 
     def cell(line: GridLine | None, name: str) -> str:
         if line is None or not line.cells:
@@ -326,19 +318,10 @@ def _means(
         text = mean_over_seeds(line.tau, line.over_seeds)
         return strong(text) if line.tau == best[name] else text
 
-    settings = _all([line.setting for line in lines])
+    settings = list(dict.fromkeys(line.setting for line in lines))
     own = [place for place, one in enumerate(settings) if any(line.reference for line in lines if line.setting == one)]
     rows = [(one, *(cell(found.get((one, name)), name) for name in columns)) for one in settings]
     return TextTable(("setting", *columns), rows, caption, own=own)
-
-
-def _known(value: float) -> float:
-    return -math.inf if math.isnan(value) else value
-
-
-def _all(names: Sequence[str]) -> list[str]:
-    """Each once, in their order."""
-    return list(dict.fromkeys(names))
 
 
 def _rows(line: GridLine | CellFigures) -> str:

@@ -45,8 +45,8 @@ from metricsmith.report.render import write_document
 from metricsmith.stats.resampling import Interval
 
 __all__ = [
-    "COMPARISON_FILES", "COSTS", "SIGNIFICANT", "ComparisonDocument", "by_tau", "columns", "comparison_verdict",
-    "cost_lines", "mean_over_seeds", "method_cells", "write_comparison",
+    "COMPARISON_FILES", "COSTS", "SEEDS", "SIGNIFICANT", "ComparisonDocument", "by_tau", "columns",
+    "comparison_verdict", "cost_lines", "mean_over_seeds", "method_cells", "write_comparison",
 ]  # fmt: skip
 
 COMPARISON_FILES = ("compare.html", "compare.md", "compare.json")
@@ -55,14 +55,15 @@ COSTS = ("requests", "tokens sent", "tokens received", "cost", "time", "failed")
 SIGNIFICANT = 0.05
 Cells = Callable[[MethodResult], tuple[str, ...]]
 
+SEEDS = (
+    "tau-b ± seeds",
+    "is the mean of Kendall's tau-b with the raters over the repetitions, and half the width of Student's 95 % "
+    "interval of that mean, or the interval itself where it had to be cut to −1 and 1. It holds the test rows "
+    "fixed and says only how much a method differs from run to run: a method without chance in it has ± .000, "
+    "however few the rows. Methods are measured on the test rows for which all of them have a prediction.",
+)
 GLOSSARY = (
-    (
-        "tau-b ± seeds",
-        "is the mean of Kendall's tau-b with the raters over the repetitions, and half the width of Student's 95 % "
-        "interval of that mean, or the interval itself where it had to be cut to −1 and 1. It holds the test rows "
-        "fixed and says only how much a method differs from run to run: a method without chance in it has ± .000, "
-        "however few the rows. Methods are measured on the test rows for which all of them have a prediction.",
-    ),
+    SEEDS,
     (
         "95 % rows",
         "is where the mean may lie for other test rows: each group is left out in turn, the repetitions stay. Of one "

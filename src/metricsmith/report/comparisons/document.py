@@ -9,7 +9,7 @@ from pathlib import Path
 
 from metricsmith.formats import cost_stated, count, ends, single_line
 from metricsmith.report.blocks import Block, Heading, Items, Paragraph, Terms, TextTable, Verdict, Warnings
-from metricsmith.report.comparison.document import by_tau, comparison_verdict, mean_over_seeds
+from metricsmith.report.comparison.document import SEEDS, by_tau, comparison_verdict, mean_over_seeds
 from metricsmith.report.comparison.record import MethodResult
 from metricsmith.report.comparisons.record import Comparisons
 from metricsmith.report.parted import Opening, PartedDocument
@@ -20,11 +20,7 @@ __all__ = ["COMPARISONS_FILES", "ComparisonsDocument", "write_comparisons"]
 COMPARISONS_FILES = ("comparisons.html", "comparisons.md", "comparisons.json")
 
 GLOSSARY = (
-    (
-        "± seeds",
-        "speaks of other runs on the same test rows: the mean of Kendall's tau-b over repetitions, and half the width "
-        "of Student's 95 % interval of that mean, as in the paper's table.",
-    ),
+    SEEDS,
     (
         "95 % rows, seeds",
         "speaks of other rows and other runs: each group of test rows is left out of all repetitions at once, and the "
@@ -64,8 +60,7 @@ class ComparisonsDocument(PartedDocument[Comparisons]):
         verdicts = [f"{name}: {single_line(comparison_verdict(one).sentence)}" for name, one in record.sets.items()]
         tables: list[Block] = [
             Warnings(record.warnings),
-            self._table(_over_seeds, "tau-b ± seeds"),
-            self._table(_over_both, "95 % rows, seeds"),
+            *self._tables(),
             *([Heading("Not run"), Items(list(skipped))] if skipped else ()),
             Heading("How to read the tables"),
             Terms.glossary(GLOSSARY),
@@ -80,29 +75,28 @@ class ComparisonsDocument(PartedDocument[Comparisons]):
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
         """Both tables, the verdict of each data set, the cost, and the place of the page."""
         return [
-            self._table(_over_seeds, "tau-b ± seeds"),
-            self._table(_over_both, "95 % rows, seeds"),
+            *self._tables(),
             *(f"{name}: {comparison_verdict(one).sentence}" for name, one in self.record.sets.items()),
             self._cost(),
             *self.ending(folder, "comparisons"),
         ]
 
-    def _table(self, cell: Callable[[MethodResult], str], name: str) -> TextTable:
-        rows = [
-            (label, *("not run" if line.skipped else cell(line) for line in lines))
-            for label, lines in self.record.methods.items()
-        ]
-        return TextTable((name, *self.record.sets), rows, f"Methods by data set: {name}", name)
+    def _tables(self) -> list[TextTable]:
+        """The means as in the paper, and the intervals for other rows."""
+        figures: dict[str, Callable[[MethodResult], str]] = {
+            "tau-b ± seeds": lambda line: mean_over_seeds(line.tau, line.over_seeds),
+            "95 % rows, seeds": lambda line: ends(line.over_both),
+        }
+        tables = []
+        for name, figure in figures.items():
+            rows = [
+                (label, *("not run" if line.skipped else figure(line) for line in lines))
+                for label, lines in self.record.methods.items()
+            ]
+            tables.append(TextTable((name, *self.record.sets), rows, f"Methods by data set: {name}", name))
+        return tables
 
     def _cost(self) -> str:
         usage = self.record.usage
         asked = f"{count(usage.requests, 'request')}, {cost_stated(usage.cost)}"
         return asked if usage.requests else "No language model was asked."
-
-
-def _over_seeds(line: MethodResult) -> str:
-    return mean_over_seeds(line.tau, line.over_seeds)
-
-
-def _over_both(line: MethodResult) -> str:
-    return ends(line.over_both)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from metricsmith.datasets.table import Table
 from metricsmith.errors import MetricsmithError, NeedsError, OptionError, StoreError
 from metricsmith.formats import count
 from metricsmith.metric import content_key
@@ -27,14 +25,12 @@ from metricsmith.scoring import score
 from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import Interval, repeated_interval, repeated_mean
 from metricsmith.studies.ablation.grid import Setting
-from metricsmith.studies.ablation.runs import CellRun
+from metricsmith.studies.ablation.runs import FEWEST, CellRun, GridCell
 
-__all__ = ["FEWEST", "begun", "cell_usage", "open_cell", "run_cell", "settled", "without_result"]
+__all__ = ["cell_usage", "concluded", "run_cell", "settled"]
 
-FEWEST = 8  # learning rows, as `read_table` wants them
 ALL = 10**9  # k of a cell that measures all that is generated
 BANKS = {"full": "all"}  # words of a grid for those of an induction
-Places = Sequence[int] | NDArray[np.intp]
 
 
 def settled(setting: Setting, options: Options, seed: int) -> Options:
@@ -58,88 +54,14 @@ def settled(setting: Setting, options: Options, seed: int) -> Options:
     return replace(options, seed=seed, **{key: value for key, value in named.items() if value is not None})
 
 
-def begun(setting: Setting, name: str, learned: Places, test: Places, seed: int) -> CellRun:
-    """A cell with its rows and without a result; ``too few`` with fewer than `FEWEST` learning rows, or than asked."""
-    rows, tested = (tuple(int(place) for place in side) for side in (learned, test))
-    cell = CellRun(setting.label, name, setting.rows, seed, learned=rows, test=tested)
-    if len(rows) >= max(FEWEST, setting.rows):
-        return cell
-    needed = f"{setting.rows} are asked for" if len(rows) < setting.rows else f"{FEWEST} are the least"
-    return replace(cell, status="too few", why=f"{count(len(rows), 'learning row')}; {needed}")
-
-
-def without_result(cell: CellRun, problem: MetricsmithError) -> CellRun:
-    """The cell with the reason why it has no result; an error that ends all cells is raised again.
-
-    These are a spent budget, a model that refuses to work, Ctrl-C, and a store that cannot be used.
-    """
-    if ends_all(problem) or isinstance(problem, StoreError):
-        raise problem
-    status = "not run" if isinstance(problem, NeedsError) else "failed"
-    return replace(cell, status=status, why=str(problem), usage=problem.usage or Usage())
-
-
-def open_cell(table: Table, setting: Setting, options: Options, cell: CellRun, measure: str) -> Prepared | CellRun:
-    """The induction of a cell with nothing asked yet; or, where it cannot be run, the cell with the reason.
+def concluded(cell: GridCell, work: Callable[[CellRun], CellRun]) -> CellRun:
+    """Have a cell's work done: its result with its time, or the reason why there is none.
 
     Parameters
     ----------
-    table, setting, options, measure
-        As for `run_cell`.
-    cell : CellRun
-        From `begun`.
-
-    Raises
-    ------
-    OptionError
-        For a measure that is not known here.
-    MetricsmithError
-        As `run_cell` raises it.
-    """
-    if measure not in _MEASURED:
-        raise OptionError(f"measure={measure!r} must be one of {', '.join(_MEASURED)}; rankings are run by themselves")
-    if cell.status == "too few":
-        return cell
-    if measure == "candidates":
-        setting, options = replace(setting, bank="generated"), options.with_own(())
-    try:
-        own = settled(setting, options, cell.seed)
-        run = prepare(table.subset(cell.learned), own, Division(test=table.subset(cell.test)))
-        run.options.chosen_sources(run.splits.train)
-    except MetricsmithError as problem:
-        return without_result(cell, problem)
-    return run
-
-
-def run_cell(
-    table: Table,
-    setting: Setting,
-    options: Options,
-    *,
-    name: str,
-    learned: Places,
-    test: Places,
-    seed: int,
-    measure: str = "metric",
-) -> CellRun:
-    """Run a cell: what `induce` of its learning rows with its test rows as the test file gives, and nothing else.
-
-    Parameters
-    ----------
-    table : Table
-    setting : Setting
-    options : Options
-        What the setting leaves open. Every seed asks a model anew where its rows make other prompts; equal prompts are
-        answered by DSPy's cache and by the store, as in all inductions.
-    name : str
-        That of the data set.
-    learned, test : sequence of int
-        Places in the table (`learning_places`, `test_places`).
-    seed : int
-        That of the induction.
-    measure : str
-        ``metric``: the induced metric. ``candidates``: each generated metric by itself, on the test rows alone; of the
-        setting only `generators` and `panel` matter then.
+    cell : GridCell
+    work : callable
+        Takes the cell with its rows and without a result.
 
     Returns
     -------
@@ -149,43 +71,81 @@ def run_cell(
 
     Raises
     ------
+    MetricsmithError
+        Errors that end all cells: a spent budget, a model that refuses to work, Ctrl-C, and a store that cannot be
+        used.
+    """
+    started, setting = time.perf_counter(), cell.setting
+    rows, tested = (tuple(side.tolist()) for side in (cell.learned, cell.test))
+    begun = CellRun(setting.label, cell.data, setting.rows, cell.seed, learned=rows, test=tested)
+    if len(rows) < cell.least:
+        needed = f"{setting.rows} are asked for" if len(rows) < setting.rows else f"{FEWEST} are the least"
+        return replace(begun, status="too few", why=f"{count(len(rows), 'learning row')}; {needed}")
+    try:
+        ended = work(begun)
+    except MetricsmithError as problem:
+        if ends_all(problem) or isinstance(problem, StoreError):
+            raise
+        status = "not run" if isinstance(problem, NeedsError) else "failed"
+        ended = replace(begun, status=status, why=str(problem), usage=problem.usage or Usage())
+    return replace(ended, usage=replace(ended.usage, seconds=time.perf_counter() - started))
+
+
+def run_cell(cell: GridCell, options: Options, measure: str = "metric") -> CellRun:
+    """Run a cell: what `induce` of its learning rows with its test rows as the test file gives, and nothing else.
+
+    Parameters
+    ----------
+    cell : GridCell
+    options : Options
+        What the setting leaves open. Every seed asks a model anew where its rows make other prompts; equal prompts are
+        answered by DSPy's cache and by the store, as in all inductions.
+    measure : str
+        ``metric``: the induced metric. ``candidates``: each generated metric by itself, on the test rows alone; of the
+        setting only `generators` and `panel` matter then.
+
+    Returns
+    -------
+    CellRun
+        As `concluded`, whose errors it raises.
+
+    Raises
+    ------
     OptionError
         For a measure that is not known here.
-    MetricsmithError
-        Errors that end all cells (`without_result`).
     """
-    started = time.perf_counter()
-    cell = begun(setting, name, learned, test, seed)
-    run = open_cell(table, setting, options, cell, measure)
-    if isinstance(run, CellRun):
-        return run
-    try:
+    if measure not in _MEASURED:
+        raise OptionError(f"measure={measure!r} must be one of {', '.join(_MEASURED)}; rankings are run by themselves")
+
+    def work(begun: CellRun) -> CellRun:
+        run = _prepared(cell, options, measure)
         with run.spending():
-            cell = _MEASURED[measure](run, cell)
-    except MetricsmithError as problem:
-        cell = without_result(cell, problem)
-    return replace(cell, usage=replace(cell.usage, seconds=time.perf_counter() - started))
+            return _MEASURED[measure](run, begun)
+
+    return concluded(cell, work)
 
 
-def cell_usage(
-    table: Table,
-    setting: Setting,
-    options: Options,
-    *,
-    name: str,
-    learned: Places,
-    test: Places,
-    seed: int,
-    measure: str = "metric",
-) -> Usage:
-    """The requests that `run_cell` with the same arguments is likely to make alone: none where it cannot be run.
+def cell_usage(cell: GridCell, options: Options, measure: str = "metric") -> Usage:
+    """The requests that `run_cell` with the same arguments is likely to make alone: none where it cannot be run."""
 
-    `open_cell` has the reason then. Errors are those of `run_cell`.
-    """
-    cell = begun(setting, name, learned, test, seed)
-    run = open_cell(table, setting, options, cell, measure)
-    if isinstance(run, CellRun):
-        return Usage()
+    def work(begun: CellRun) -> CellRun:
+        return replace(begun, usage=_estimated(_prepared(cell, options, measure), cell.setting, measure))
+
+    return replace(concluded(cell, work).usage, seconds=0.0)
+
+
+def _prepared(cell: GridCell, options: Options, measure: str) -> Prepared:
+    """The induction of a cell with nothing asked yet."""
+    setting, table = cell.setting, cell.table
+    if measure == "candidates":
+        setting, options = replace(setting, bank="generated"), options.with_own(())
+    own = settled(setting, options, cell.seed)
+    run = prepare(table.subset(cell.learned), own, Division(test=table.subset(cell.test)))
+    run.options.chosen_sources(run.splits.train)  # what it lacks is said here
+    return run
+
+
+def _estimated(run: Prepared, setting: Setting, measure: str) -> Usage:
     if measure == "metric":
         ranked = setting.retrieval is None or setting.retrieval.endswith("model")
         return replace(run, options=replace(run.options, recommender=None)).estimated if ranked else run.estimated

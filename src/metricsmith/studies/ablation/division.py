@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.datasets.splits import content_order, holdout
 from metricsmith.datasets.table import Table
+from metricsmith.stats.correlation import IntArray
 
 __all__ = ["learning_places", "test_places"]
-
-IntArray = NDArray[np.intp]
 
 
 def test_places(table: Table, *, fraction: float, seed: int) -> IntArray:

@@ -82,12 +82,11 @@ class _Figures:
 
     def __init__(self, runs: Sequence[CellRun], grid: Grid, tables: Mapping[str, Table]) -> None:
         self.runs, self.tables, self.reference = runs, tables, grid.reference.label
-        self.groups = {name: table.groups for name, table in tables.items()}
         self.references = {(run.data, run.rows, run.seed): run for run in runs if run.setting == self.reference}
 
     def cell(self, run: CellRun) -> CellFigures:
         """A cell, without Holm's correction."""
-        labels = self.groups[run.data]
+        labels = self.tables[run.data].groups
         cell = CellFigures(
             run.setting, run.data, run.rows, run.seed, run.status, run.why,
             learned=len(run.learned), test=len(run.test), groups=len({labels[place] for place in run.test}),
@@ -160,7 +159,7 @@ class _Figures:
 
     def rated(self, name: str) -> tuple[FloatArray, list[str]]:
         """Ratings and groups of a data set."""
-        return self.tables[name].ratings, self.groups[name]
+        return self.tables[name].ratings, self.tables[name].groups
 
 
 def _adjusted(tested: Sequence[Tested], block: Any) -> tuple[Tested, ...]:

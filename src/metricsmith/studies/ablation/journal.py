@@ -15,22 +15,16 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.formats import enumerated, jsonable
 from metricsmith.records import Usage
 from metricsmith.stats.resampling import Interval
-from metricsmith.studies.ablation.runs import CellRun
-from metricsmith.studies.locked_file import LockedFile
+from metricsmith.studies.ablation.runs import CellKey, CellRun
+from metricsmith.studies.locked_file import LockedFile, damaged
 
-__all__ = ["JOURNAL", "CellKey", "Journal", "cell_key"]
+__all__ = ["JOURNAL", "Journal"]
 
 JOURNAL = "cells.jsonl"
 FORMAT, SCHEMA_VERSION = "metricsmith grid of inductions", 1
-CellKey = tuple[str, int, int, str]  # data, learning rows, seed, label of the setting
 
 
-def cell_key(run: CellRun) -> CellKey:
-    """The place of a cell in its grid."""
-    return run.data, run.rows, run.seed, run.setting
-
-
-class Journal(AbstractContextManager["Journal"]):
+class Journal(LockedFile, AbstractContextManager["Journal"]):
     """A line for each cell, written as it ends, below one that says which grid they are of.
 
     Predictions and figures come back to the last bit. A line that was being written when a run was killed is dropped;
@@ -59,92 +53,71 @@ class Journal(AbstractContextManager["Journal"]):
     """
 
     def __init__(self, path: Path, run: Mapping[str, object], *, force: bool = False) -> None:
-        told = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "run": run}
+        told = jsonable({"format": FORMAT, "schema_version": SCHEMA_VERSION, "run": run})
         header = json.dumps(told).encode() + b"\n"
-        self._path, self._file = path, LockedFile(path)
-        try:
-            content = self._file.content
+        self.ended, self._path = dict[CellKey, CellRun](), path
+
+        def read(content: bytes) -> int:
             whole = content.rfind(b"\n") + 1
-            lines = content[:whole].splitlines()
-            if content and not (lines or header.startswith(content)):
-                raise _foreign(path)
-            if lines:
-                found = _header(path, lines[0])
-                if force:
-                    lines, whole = [], 0
-                elif found != json.loads(header):
-                    raise OptionError(_another(path, found, json.loads(header)))
-            cells = [_cell(path, number, line) for number, line in enumerate(lines[1:], 2)]
-            self.ended = {cell_key(cell): cell for cell in cells}
-            self.ended = {key: cell for key, cell in self.ended.items() if cell.status != "failed"}
-            self._file.keep(whole, header)
-        except BaseException:
-            self._file.close()
-            raise
+            if not whole and header.startswith(content):
+                return 0
+            first, *lines = content[:whole].splitlines() or [b""]
+            found = _header(path, first)
+            if force:
+                return 0
+            if found != told:
+                theirs: Any = found["run"] if isinstance(found.get("run"), dict) else {}
+                other = [name for name in run if theirs.get(name) != told["run"][name]] or ["schema_version"]
+                raise OptionError(
+                    f"{path.parent} holds cells of another run, which differs in {enumerated(other)}: name another "
+                    "folder with --out, or begin anew there with --force (force=True)"
+                )
+            cells = {cell.key: cell for cell in (_cell(path, *numbered) for numbered in enumerate(lines, 2))}
+            self.ended = {key: cell for key, cell in cells.items() if cell.status != "failed"}
+            return whole
+
+        super().__init__(path, header, read)
 
     def add(self, run: CellRun) -> None:
         """Append a cell that has ended."""
         cell = jsonable(asdict(run))
-        line = json.dumps({"cell": cell, "crc32": zlib.crc32(_packed(cell))}).encode()
-        self._file.append(line + b"\n")
-        self.ended[cell_key(run)] = _cell(self._path, 0, line)  # as a run that goes on from here will read it
-
-    def __exit__(self, *_: object) -> None:
-        """Close the file."""
-        self._file.close()
+        line = json.dumps({"cell": cell, "crc32": _checksum(cell)}).encode() + b"\n"
+        self.append(line)
+        self.ended[run.key] = _cell(self._path, 0, line)  # as a run that goes on from here will read it
 
 
-def _packed(cell: object) -> bytes:
-    return json.dumps(cell, separators=(",", ":")).encode()
+def _checksum(cell: object) -> int:
+    return zlib.crc32(json.dumps(cell, separators=(",", ":")).encode())
 
 
-def _foreign(path: Path) -> DataError:
-    return DataError(f"{path}:1: holds no cells of a grid: name another folder with --out, or delete the file")
-
-
-def _header(path: Path, line: bytes) -> Any:
+def _header(path: Path, line: bytes) -> dict[str, Any]:
     try:
         told = json.loads(line)
     except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict) or told.get("format") != FORMAT:
-        raise _foreign(path)
+        raise DataError(f"{path}:1: holds no cells of a grid: name another folder with --out, or delete the file")
     return told
-
-
-def _another(path: Path, found: Any, wanted: Any) -> str:
-    """The words on cells of another run: what differs, and what to do."""
-    ours, theirs = wanted["run"], found.get("run") if isinstance(found.get("run"), dict) else {}
-    other = [name for name in ours if theirs.get(name) != ours[name]] or ["schema_version"]
-    return (
-        f"{path.parent} holds cells of another run, which differs in {enumerated(other)}: name another folder with "
-        "--out, or begin anew there with --force (force=True)"
-    )
 
 
 def _cell(path: Path, number: int, line: bytes) -> CellRun:
     """The cell of a line."""
     try:
         told = json.loads(line)
-        cell, sound = told["cell"], zlib.crc32(_packed(told["cell"])) == told["crc32"]
+        cell, sound = told["cell"], _checksum(told["cell"]) == told["crc32"]
     except (ValueError, KeyError, TypeError, RecursionError):
         sound = False
     if not sound:
-        raise DataError(
-            f"{path}:{number}: is damaged ({line[:40].decode(errors='replace')}...): delete this line, whose cell is "
-            "then run again"
-        )
-    return CellRun(
-        **{
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in cell.items()},
-            "values": tuple(tuple(map(_number, values)) for values in cell["values"]),
-            "tau": _number(cell["tau"]),
-            "interval": Interval(**{name: _number(end) for name, end in cell["interval"].items()}),
-            "gains": {name: _number(gain) for name, gain in cell["gains"].items()},
-            "usage": Usage(**cell["usage"]),
-        }
-    )
+        raise damaged(path, number, line, "cell is then run again")
+    usage = Usage(**cell.pop("usage"))  # whose None is an unknown price
+    found = {name: _revived(value) for name, value in cell.items()}
+    return CellRun(**{**found, "interval": Interval(**found["interval"]), "usage": usage})
 
 
-def _number(value: Any) -> Any:
+def _revived(value: Any) -> Any:
+    """A value as a record has it: lists as tuples, null as NaN."""
+    if isinstance(value, list):
+        return tuple(map(_revived, value))
+    if isinstance(value, dict):
+        return {name: _revived(one) for name, one in value.items()}
     return math.nan if value is None else value

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
@@ -12,30 +13,12 @@ from metricsmith.model_calls.limits import price, total_usage
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.spending import CARD_TOKENS, MOST_CARDS, budget_lines
 from metricsmith.records import Usage
-from metricsmith.stats.correlation import IntArray
-from metricsmith.studies.ablation.cells import FEWEST, cell_usage
+from metricsmith.studies.ablation.cells import cell_usage
 from metricsmith.studies.ablation.division import learning_places, test_places
 from metricsmith.studies.ablation.grid import Grid, Setting
-from metricsmith.studies.ablation.journal import CellKey
+from metricsmith.studies.ablation.runs import GridCell
 
-__all__ = ["GridCell", "GridPlan", "ablation_plan", "plan_grid"]
-
-
-@dataclass(frozen=True)
-class GridCell:
-    """A cell before it is run: its data set, its setting, its seed, and places of its rows in the table."""
-
-    data: str
-    table: Table = field(repr=False)
-    setting: Setting
-    seed: int
-    learned: IntArray = field(repr=False)
-    test: IntArray = field(repr=False)
-
-    @property
-    def key(self) -> CellKey:
-        """Its place in the grid."""
-        return self.data, self.setting.rows, self.seed, self.setting.label
+__all__ = ["GridPlan", "ablation_plan", "plan_grid"]
 
 
 @dataclass(frozen=True)
@@ -86,18 +69,12 @@ def plan_grid(tables: Mapping[str, Table], grid: Grid, options: Options) -> Grid
                 cells += [GridCell(name, table, setting, seed, learned, test) for setting in same]
     if options.model is None:
         return GridPlan(tuple(cells), Usage(cost=0.0), Usage(cost=0.0))
-    usages = [_alone(cell, grid, options) for cell in cells]
-    return GridPlan(tuple(cells), _union(cells, usages, options), total_usage(usages))
-
-
-def _alone(cell: GridCell, grid: Grid, options: Options) -> Usage:
-    """The usage of one cell as it is expected; where retrieval is measured, that of its ranking."""
     if grid.measure == "retrieval":
-        return _ranking(options) if (cell.setting.retrieval or "model").endswith("model") else Usage(cost=0.0)
-    return cell_usage(
-        cell.table, cell.setting, options, name=cell.data, learned=cell.learned, test=cell.test, seed=cell.seed,
-        measure=grid.measure,
-    )  # fmt: skip
+        asks = [(cell.setting.retrieval or "model").endswith("model") for cell in cells]
+        usages = [_ranking(options) if one else Usage(cost=0.0) for one in asks]
+    else:
+        usages = [cell_usage(cell, options, grid.measure) for cell in cells]
+    return GridPlan(tuple(cells), _union(cells, usages, options), total_usage(usages))
 
 
 def _ranking(options: Options) -> Usage:
@@ -131,30 +108,27 @@ def _union(cells: Sequence[GridCell], usages: Sequence[Usage], options: Options)
     Such cells take together what the largest of them takes, and a request for each further ranking of the cards. Judges
     on a panel and judges alone do not share what they read.
     """
-    shared: dict[tuple[object, ...], list[tuple[Usage, tuple[object, ...]]]] = {}
+    largest, rankings = dict[object, Usage](), set[object]()
     for cell, usage in zip(cells, usages, strict=True):
         of = cell.setting
         counts = options.judge_counts if of.generators is None else of.generators
         panel = options.panel if of.panel is None else of.panel
         readers = (*cell.key[:3], tuple(sorted(counts.items())), panel)
-        shared.setdefault(readers, []).append((usage, (of.bank, of.k, of.cards, of.retrieval)))
-    largest = [max((usage for usage, _ in one), key=lambda usage: usage.requests) for one in shared.values()]
-    further = [
-        _ranking(options)
-        for one in shared.values()
-        for _ in range(len({of for usage, of in one if usage.requests}) - 1)
-    ]
-    return total_usage([*largest, *further])
+        largest[readers] = max(largest.get(readers, usage), usage, key=lambda one: one.requests)
+        if usage.requests:
+            rankings.add((readers, of.bank, of.k, of.cards, of.retrieval))
+    further = len(rankings) - sum(one.requests > 0 for one in largest.values())
+    return total_usage([*largest.values(), *[_ranking(options)] * further])
 
 
 def ablation_plan(tables: Mapping[str, Table], grid: Grid, optimizer: Options | None = None) -> str:
     """Say what `ablate` would do with the same arguments, and what it would cost; asks nothing."""
     options = optimizer or Options()
     plan = plan_grid(tables, grid, options)
-    few = sum(len(cell.learned) < max(FEWEST, cell.setting.rows) for cell in plan.cells)
+    few = sum(len(cell.learned) < cell.least for cell in plan.cells)
     kinds = {cell.setting.label for cell in plan.cells}
-    sizes = sorted({cell.setting.rows for cell in plan.cells})
-    rows = [str(size) if size else "all" for size in (*filter(None, sizes), *([0] if 0 in sizes else []))]
+    sizes = sorted({cell.setting.rows or math.inf for cell in plan.cells})
+    rows = ["all" if size == math.inf else str(size) for size in sizes]
     lines = [
         f"grid: {grid.title}; {grid.measure} measured",
         f"{count(len(plan.cells), 'cell')}: {count(len(kinds), 'setting')}, learning rows {', '.join(rows)}, "

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from metricsmith.datasets.table import Table
-from metricsmith.errors import DataError, MetricsmithError
+from metricsmith.errors import DataError
 from metricsmith.optimizers.candidates import card_ranking, pool_cards, recommender_of
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.splitting import configure
@@ -19,24 +16,16 @@ from metricsmith.optimizers.students.episodes import card_gains
 from metricsmith.optimizers.students.metrics import ndcg_at_k, recall_at_k
 from metricsmith.programs.recommenders.base import brief
 from metricsmith.report.ablation.record import RankingLine
-from metricsmith.studies.ablation.cells import begun, settled, without_result
-from metricsmith.studies.ablation.grid import Grid, Setting
-from metricsmith.studies.ablation.runs import CellRun
+from metricsmith.studies.ablation.cells import concluded, settled
+from metricsmith.studies.ablation.grid import Grid
+from metricsmith.studies.ablation.runs import CellRun, GridCell
 
 __all__ = ["CUTOFFS", "rankings", "run_ranking"]
 
 CUTOFFS = (1, 5, 10, 20)  # of the paper's tables 6 and 7
 
 
-def run_ranking(
-    table: Table,
-    setting: Setting,
-    options: Options,
-    *,
-    name: str,
-    learned: Sequence[int] | NDArray[np.intp],
-    seed: int,
-) -> CellRun:
+def run_ranking(cell: GridCell, options: Options) -> CellRun:
     """Rank the bank's metrics for the task of a table, and find out what each is worth.
 
     Ranked are the metrics that the learning rows can feed, without columns, judges and metrics of the caller's own. The
@@ -46,46 +35,31 @@ def run_ranking(
 
     Parameters
     ----------
-    table : Table
-    setting : Setting
-        Its `retrieval` and `cards`; the other options do not matter.
+    cell : GridCell
+        Of its setting only `retrieval` and `cards` matter.
     options : Options
         The model and the bank.
-    name : str
-        That of the data set.
-    learned : sequence of int
-        Places in the table.
-    seed : int
 
     Returns
     -------
     CellRun
-        With `ranking`, 20 names, or all that there are, and `gains`, or without a result as `run_cell` says.
-
-    Raises
-    ------
-    MetricsmithError
-        Errors that end all cells, as for `run_cell`.
+        With `ranking`, 20 names, or all that there are, and `gains`; or without a result, as `concluded` says, whose
+        errors are raised.
     """
-    started = time.perf_counter()
-    cell = begun(setting, name, learned, (), seed)
-    if cell.status != "done":
-        return cell
-    try:
-        own, task = configure(table, settled(setting, options, seed))
-        train = table.subset(cell.learned)
+
+    def work(begun: CellRun) -> CellRun:
+        own, task = configure(cell.table, settled(cell.setting, options, cell.seed))
+        train = cell.table.subset(begun.learned)
         usable, _ = own.whole_bank.usable(train.rows, coverage=own.coverage)
         pool = [metric.fit(train.rows) for metric in usable]
         if not pool:
-            raise DataError(f"{name}: the learning rows can feed no metric of the bank: give output text")
+            raise DataError(f"{cell.data}: the learning rows can feed no metric of the bank: give output text")
         cards = [card if own.whole_cards else brief(card) for card in pool_cards(pool)]
         with own.asking():
             choice = card_ranking(cards, task, CUTOFFS[-1], recommender_of(own))
-        gains = card_gains(pool, train)
-    except MetricsmithError as problem:
-        return without_result(cell, problem)
-    usage = replace(choice.usage, seconds=time.perf_counter() - started)
-    return replace(cell, ranking=choice.names, gains=gains, usage=usage)
+        return replace(begun, ranking=choice.names, gains=card_gains(pool, train), usage=choice.usage)
+
+    return concluded(replace(cell, test=cell.test[:0]), work)
 
 
 def rankings(runs: Sequence[CellRun], grid: Grid) -> tuple[RankingLine, ...]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
@@ -24,14 +23,13 @@ from metricsmith.records import Usage
 from metricsmith.report.ablation.record import Ablation, GridData
 from metricsmith.scoring.local import told_once
 from metricsmith.scoring.progress import progress_bar
-from metricsmith.store import Store
 from metricsmith.studies.ablation.cells import run_cell
 from metricsmith.studies.ablation.figures import figures
 from metricsmith.studies.ablation.grid import Grid
 from metricsmith.studies.ablation.journal import JOURNAL, Journal
-from metricsmith.studies.ablation.plan import GridCell, GridPlan, plan_grid
+from metricsmith.studies.ablation.plan import GridPlan, plan_grid
 from metricsmith.studies.ablation.retrieval import rankings, run_ranking
-from metricsmith.studies.ablation.runs import CellRun
+from metricsmith.studies.ablation.runs import CellRun, GridCell
 from metricsmith.version import __version__
 
 __all__ = ["JUDGEMENTS", "REPORT", "ablate"]
@@ -88,7 +86,9 @@ def ablate(
     run = _identity(tables, grid, options)
     with TemporaryDirectory() as scratch:
         home = Path(scratch if folder is None else folder)
-        with Journal(home / JOURNAL, run, force=force) as journal, _store(options, home) as stored:
+        own_store = options.store is None and options.model is not None
+        stored = replace(options, store=home / JUDGEMENTS) if own_store else options
+        with Journal(home / JOURNAL, run, force=force) as journal:
             left = [cell for cell in plan.cells if cell.key not in journal.ended]
             if not left and not force and (home / REPORT).exists():
                 raise OptionError(
@@ -98,16 +98,6 @@ def ablate(
             _run(left, grid, stored, plan, journal)
             runs = [journal.ended[cell.key] for cell in plan.cells]
     return _record(tables, grid, options, plan, runs, run)
-
-
-@contextmanager
-def _store(options: Options, home: Path) -> Iterator[Options]:
-    """Options with a store in this folder, if they have none and ask a model."""
-    if options.store is not None or options.model is None:
-        yield options
-        return
-    with Store(home / JUDGEMENTS) as store:
-        yield replace(options, store=store)
 
 
 def _run(cells: Sequence[GridCell], grid: Grid, options: Options, plan: GridPlan, journal: Journal) -> None:
@@ -123,11 +113,8 @@ def _run(cells: Sequence[GridCell], grid: Grid, options: Options, plan: GridPlan
     ):
         bar.update(len(plan.cells) - len(cells))
         for cell in cells:
-            rows: dict[str, Any] = {"name": cell.data, "learned": cell.learned, "seed": cell.seed}
-            if grid.measure == "retrieval":
-                journal.add(run_ranking(cell.table, cell.setting, own, **rows))
-            else:
-                journal.add(run_cell(cell.table, cell.setting, own, **rows, test=cell.test, measure=grid.measure))
+            ranks = grid.measure == "retrieval"
+            journal.add(run_ranking(cell, own) if ranks else run_cell(cell, own, grid.measure))
             bar.update()
 
 
@@ -170,8 +157,8 @@ def _record(
         rankings=rankings(runs, grid) if retrieval else (),
         cells=cells,
         data=tuple(
-            GridData(name, table.source, table.task.target, len(table.rated()), _groups(table), most[name])
-            for name, table in tables.items()
+            GridData(name, rated.source, rated.task.target, len(rated), len(set(rated.groups)), most[name])
+            for name, rated in ((name, table.subset(table.rated())) for name, table in tables.items())
         ),
         seeds=grid.seeds,
         model=str(getattr(options.model, "model", "") or ""),
@@ -186,7 +173,3 @@ def _record(
             if counts[status]
         ),
     )
-
-
-def _groups(table: Table) -> int:
-    return len({table.groups[place] for place in table.rated()})

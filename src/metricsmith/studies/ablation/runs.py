@@ -1,19 +1,50 @@
-"""A finished cell of a grid, as a line of the file from which an unfinished grid goes on."""
+"""A cell of a grid, before it is run and as it ended."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
 
+from metricsmith.datasets.table import Table
 from metricsmith.records import Usage
+from metricsmith.stats.correlation import IntArray
 from metricsmith.stats.resampling import Interval
+from metricsmith.studies.ablation.grid import Setting
 
-__all__ = ["CellRun"]
+__all__ = ["FEWEST", "CellKey", "CellRun", "GridCell"]
+
+FEWEST = 8  # learning rows, as `read_table` wants them
+CellKey = tuple[str, int, int, str]  # data, learning rows, seed, label of the setting
+
+
+@dataclass(frozen=True)
+class GridCell:
+    """A cell before it is run: its data set, setting and seed, and places in the table of its learning and test rows.
+
+    The places are those of `learning_places` and `test_places`; the seed is that of the induction.
+    """
+
+    data: str
+    table: Table = field(repr=False)
+    setting: Setting
+    seed: int
+    learned: IntArray = field(repr=False)
+    test: IntArray = field(repr=False)
+
+    @property
+    def key(self) -> CellKey:
+        """Its place in the grid."""
+        return self.data, self.setting.rows, self.seed, self.setting.label
+
+    @property
+    def least(self) -> int:
+        """The number of learning rows without which it is not run."""
+        return max(FEWEST, self.setting.rows)
 
 
 @dataclass(frozen=True)
 class CellRun:
-    """One cell.
+    """A cell that has ended, as a line of the file from which an unfinished grid goes on.
 
     Parameters
     ----------
@@ -49,3 +80,8 @@ class CellRun:
     ranking: tuple[str, ...] = ()
     gains: dict[str, float] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
+
+    @property
+    def key(self) -> CellKey:
+        """Its place in the grid."""
+        return self.data, self.rows, self.seed, self.setting
