@@ -29,10 +29,10 @@ from metricsmith.stats.resampling import Interval, repeated_interval, repeated_m
 from metricsmith.studies.ablation.grid import Setting
 from metricsmith.studies.ablation.runs import CellRun
 
-__all__ = ["FEWEST", "begun", "cell_usage", "open_cell", "run_cell", "settled", "without_result"]
+__all__ = ["ALL", "FEWEST", "begun", "cell_usage", "open_cell", "run_cell", "settled", "without_result"]
 
 FEWEST = 8  # learning rows, as `read_table` wants them
-ALL = 10**9  # k of a cell that measures all that is generated
+ALL = 10**9  # k where all that is generated is kept
 BANKS = {"full": "all"}  # words of a grid for those of an induction
 Places = Sequence[int] | NDArray[np.intp]
 

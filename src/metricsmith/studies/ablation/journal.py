@@ -126,24 +126,24 @@ def _cell(path: Path, number: int, line: bytes) -> CellRun:
     """The cell of a line."""
     try:
         told = json.loads(line)
-        cell, sound = told["cell"], zlib.crc32(_packed(told["cell"])) == told["crc32"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        sound = False
-    if not sound:
+        cell = told["cell"]
+        if zlib.crc32(_packed(cell)) != told["crc32"]:
+            raise ValueError
+        return CellRun(
+            **{
+                **{name: tuple(value) if isinstance(value, list) else value for name, value in cell.items()},
+                "values": tuple(tuple(map(_number, values)) for values in cell["values"]),
+                "tau": _number(cell["tau"]),
+                "interval": Interval(**{name: _number(end) for name, end in cell["interval"].items()}),
+                "gains": {name: _number(gain) for name, gain in cell["gains"].items()},
+                "usage": Usage(**cell["usage"]),
+            }
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DataError(
             f"{path}:{number}: is damaged ({line[:40].decode(errors='replace')}...): delete this line, whose cell is "
             "then run again"
-        )
-    return CellRun(
-        **{
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in cell.items()},
-            "values": tuple(tuple(map(_number, values)) for values in cell["values"]),
-            "tau": _number(cell["tau"]),
-            "interval": Interval(**{name: _number(end) for name, end in cell["interval"].items()}),
-            "gains": {name: _number(gain) for name, gain in cell["gains"].items()},
-            "usage": Usage(**cell["usage"]),
-        }
-    )
+        ) from None
 
 
 def _number(value: Any) -> Any:
