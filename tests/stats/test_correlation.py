@@ -20,6 +20,7 @@ from metricsmith.stats.correlation import (
     grouped_correlation,
     kendall_tau_b,
     kendall_tau_b_influence,
+    kendall_tau_b_left_out,
     midranks,
     pearson,
     spearman,
@@ -233,3 +234,12 @@ def test_influences_do_not_depend_on_the_size_of_the_blocks(monkeypatch):
     whole = kendall_tau_b_influence(x, y)
     monkeypatch.setattr(correlation, "_BLOCK", 120)
     assert np.array_equal(kendall_tau_b_influence(x, y), whole)
+
+
+@given(pairs, st.integers(1, 6), st.integers(0, 99))
+@some
+def test_tau_b_without_each_part_is_to_the_last_bit_that_of_the_rows_left(pair, parts, seed):
+    x, y = pair
+    part = np.random.default_rng(seed).integers(0, parts, x.size)
+    expected = [kendall_tau_b(x[part != one], y[part != one]) for one in range(parts)]
+    assert np.array_equal(kendall_tau_b_left_out(x, y, part, parts), expected, equal_nan=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,7 @@ from metricsmith.studies.ablation import run
 from metricsmith.studies.ablation.grid import Grid, Setting, SettingTable
 from metricsmith.studies.ablation.plan import ablation_plan, plan_grid
 from metricsmith.studies.ablation.run import ablate
+from panels import is_joint, panelled
 from rated import rated_table
 
 BANK = MetricBank((family("levenshtein"), family("rouge"), family("bleu")))
@@ -133,7 +135,9 @@ def test_a_torn_last_line_is_run_again_and_a_damaged_one_is_named(tables, whole,
     lines = journal(tmp_path).read_bytes().splitlines(keepends=True)
     changed = re.sub(rb'"tau": -?0\.\d', b'"tau": 0.9', lines[2])
     assert changed != lines[2]
-    for damaged in (changed, b"{}\n", b"\xff\n", b"[" * 100_000 + b"\n"):
+    cell = {"setting": "n=1"}  # whole, but not what a cell is
+    lacking = json.dumps({"cell": cell, "crc32": zlib.crc32(b'{"setting":"n=1"}')}).encode() + b"\n"
+    for damaged in (changed, b"{}\n", b"\xff\n", b"[" * 100_000 + b"\n", lacking):
         journal(tmp_path).write_bytes(b"".join([*lines[:2], damaged, *lines[3:]]))
         with pytest.raises(DataError, match=r"cells\.jsonl:3: is damaged .*delete this line"):
             ablate(tables, GRID, optimizer(), folder=tmp_path)
@@ -151,15 +155,16 @@ def test_a_foreign_file_is_refused_and_stays_as_it_is(tables, tmp_path, content,
 def test_cells_of_another_run_are_refused_until_they_are_forced(tables, tmp_path):
     few = replace(GRID, seeds=1)
     ablate(tables, few, optimizer(), folder=tmp_path)
-    kept = journal(tmp_path).read_bytes()
-    others = [
+    kept, others = journal(tmp_path).read_bytes(), tables["others"]
+    wanted = [
         ("grid", tables, replace(few, test=0.4), {}),
         ("data", {**tables, "others": rated_table(sources=15)}, few, {}),
+        ("rows", {**tables, "others": replace(others, ratings=others.ratings[::-1])}, few, {}),
         ("options", tables, few, {"generated_only_below": 10}),
         ("seed", tables, few, {"seed": 7}),
         ("model", tables, few, {"lm": serve_nothing()}),
     ]
-    for what, other, grid, options in others:
+    for what, other, grid, options in wanted:
         with pytest.raises(OptionError, match=rf"another run, which differs in [\w, ]*{what}.*--force"):
             ablate(other, grid, optimizer(**options), folder=tmp_path)
         assert journal(tmp_path).read_bytes() == kept
@@ -250,6 +255,27 @@ def test_cells_share_what_they_ask_and_the_plan_says_how_much(one, tmp_path):
     assert "6 cells: 3 settings, learning rows all, 2 seeds, 1 data set" in text
     assert (record.union, record.summed) == (planned.union, planned.summed)
     assert (tmp_path / "judgements.sqlite").exists()
+
+
+TWO_OF_THREE = replace(MADE, k=2)
+WAYS = (
+    replace(TWO_OF_THREE, label="bm25", retrieval="bm25"),
+    replace(TWO_OF_THREE, label="model", retrieval="model"),
+    replace(TWO_OF_THREE, label="brief", retrieval="bm25", cards="brief"),
+)
+PANELS = tuple(replace(one, panel=True) for one in THREE)
+
+
+@pytest.mark.parametrize("settings", [WAYS, PANELS])
+def test_settings_that_choose_other_judges_or_seat_other_panels_are_planned_for(one, settings):
+    """Ways to choose keep two judges of three, and not the same two; a panel of two is another one than of three."""
+    grid = Grid("Choices", (SettingTable("Choices", settings),), settings[0], seeds=2)
+    with serve(lambda prompt: panelled(prompt) if is_joint(prompt) else own_axes(prompt)) as server:
+        options = optimizer(lm=server.lm(temperature=1.0))
+        planned = plan_grid(one, grid, options)
+        record = ablate(one, grid, options)
+    assert {cell.status for cell in record.cells} == {"done"}
+    assert server.requests <= planned.union.requests <= min(planned.summed.requests, 1.4 * server.requests)
 
 
 def test_one_budget_holds_for_all_cells_and_what_ended_is_kept(one, tmp_path):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
+from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b_left_out
 from metricsmith.stats.resampling.draws import (
     FloatArray,
     Groups,
@@ -263,6 +264,9 @@ def left_out(
         Empty with fewer than three groups.
     """
     g = min(max(int(codes.max(initial=-1)) + 1, present), MOST_REPLICATES)
+    if statistic is batch_kendall_tau_b and batched and g > 2:
+        x, y = columns
+        return kendall_tau_b_left_out(x, y, codes % g, g)
     parts: list[float] = []
     for count in chunks(g if g > 2 else 0, codes.size):
         kept = [np.flatnonzero(codes % g != part) for part in range(len(parts), len(parts) + count)]

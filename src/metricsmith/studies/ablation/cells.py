@@ -27,9 +27,9 @@ from metricsmith.stats.resampling import Interval, repeated_interval, repeated_m
 from metricsmith.studies.ablation.grid import Setting
 from metricsmith.studies.ablation.runs import FEWEST, CellRun, GridCell
 
-__all__ = ["cell_usage", "concluded", "run_cell", "settled"]
+__all__ = ["ALL", "cell_usage", "concluded", "run_cell", "settled"]
 
-ALL = 10**9  # k of a cell that measures all that is generated
+ALL = 10**9  # k where all that is generated is kept
 BANKS = {"full": "all"}  # words of a grid for those of an induction
 
 

@@ -104,14 +104,14 @@ def _cell(path: Path, number: int, line: bytes) -> CellRun:
     """The cell of a line."""
     try:
         told = json.loads(line)
-        cell, sound = told["cell"], _checksum(told["cell"]) == told["crc32"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        sound = False
-    if not sound:
-        raise damaged(path, number, line, "cell is then run again")
-    usage = Usage(**cell.pop("usage"))  # whose None is an unknown price
-    found = {name: _revived(value) for name, value in cell.items()}
-    return CellRun(**{**found, "interval": Interval(**found["interval"]), "usage": usage})
+        cell = told["cell"]
+        if _checksum(cell) != told["crc32"]:
+            raise ValueError
+        usage = Usage(**cell.pop("usage"))  # whose None is an unknown price
+        found = {name: _revived(value) for name, value in cell.items()}
+        return CellRun(**{**found, "interval": Interval(**found["interval"]), "usage": usage})
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise damaged(path, number, line, "cell is then run again") from None
 
 
 def _revived(value: Any) -> Any:

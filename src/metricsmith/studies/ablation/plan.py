@@ -13,7 +13,7 @@ from metricsmith.model_calls.limits import price, total_usage
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.spending import CARD_TOKENS, MOST_CARDS, budget_lines
 from metricsmith.records import Usage
-from metricsmith.studies.ablation.cells import cell_usage
+from metricsmith.studies.ablation.cells import ALL, cell_usage
 from metricsmith.studies.ablation.division import learning_places, test_places
 from metricsmith.studies.ablation.grid import Grid, Setting
 from metricsmith.studies.ablation.runs import GridCell
@@ -74,7 +74,7 @@ def plan_grid(tables: Mapping[str, Table], grid: Grid, options: Options) -> Grid
         usages = [_ranking(options) if one else Usage(cost=0.0) for one in asks]
     else:
         usages = [cell_usage(cell, options, grid.measure) for cell in cells]
-    return GridPlan(tuple(cells), _union(cells, usages, options), total_usage(usages))
+    return GridPlan(tuple(cells), _union(cells, usages, grid, options), total_usage(usages))
 
 
 def _ranking(options: Options) -> Usage:
@@ -101,24 +101,39 @@ def _settings(grid: Grid) -> dict[int, list[Setting]]:
     return {rows: list(same.values()) for rows, same in found.items()}
 
 
-def _union(cells: Sequence[GridCell], usages: Sequence[Usage], options: Options) -> Usage:
+def _union(cells: Sequence[GridCell], usages: Sequence[Usage], grid: Grid, options: Options) -> Usage:
     """The usage of all cells together.
 
     Candidates are generated once for the same data, learning rows, seed and generators, and a judge reads a row once.
-    Such cells take together what the largest of them takes, and a request for each further ranking of the cards. Judges
-    on a panel and judges alone do not share what they read.
+    Judges on a panel share what they read with nothing but the same panel. Of cells that share, those that differ in
+    `k` or `n` choose the same judges, and take together what the largest of them takes; other ways to choose may find
+    others, up to all that are generated. Each further ranking of the cards is a request.
     """
-    largest, rankings = dict[object, Usage](), set[object]()
+    shared: dict[object, dict[object, list[tuple[Usage, GridCell]]]] = {}
     for cell, usage in zip(cells, usages, strict=True):
         of = cell.setting
         counts = options.judge_counts if of.generators is None else of.generators
         panel = options.panel if of.panel is None else of.panel
-        readers = (*cell.key[:3], tuple(sorted(counts.items())), panel)
-        largest[readers] = max(largest.get(readers, usage), usage, key=lambda one: one.requests)
-        if usage.requests:
-            rankings.add((readers, of.bank, of.k, of.cards, of.retrieval))
-    further = len(rankings) - sum(one.requests > 0 for one in largest.values())
-    return total_usage([*largest.values(), *[_ranking(options)] * further])
+        seats = (of.bank, of.k, of.cards, of.retrieval) if panel and grid.measure == "metric" else ()
+        ways = shared.setdefault((*cell.key[:3], tuple(sorted(counts.items())), panel, seats), {})
+        ways.setdefault((of.bank, of.cards, of.retrieval), []).append((usage, cell))
+    together = list[Usage]()
+    for ways in shared.values():
+        largest = [max(way, key=_requests) for way in ways.values()]
+        most, cell = max(largest, key=_requests)
+        bounds = [total_usage([usage for usage, _ in largest])]
+        if len(ways) > 1 and grid.measure != "retrieval":
+            everything = cell_usage(replace(cell, setting=replace(cell.setting, k=ALL)), options, grid.measure)
+            asked = sum((one.setting.retrieval or "model").endswith("model") for _, one in largest)
+            bounds.append(total_usage([everything, *[_ranking(options)] * asked]))
+        together.append(max(most, min(bounds, key=lambda usage: usage.requests), key=lambda usage: usage.requests))
+        sizes = [len({one.setting.k for usage, one in way if usage.requests}) for way in ways.values()]
+        together += [_ranking(options)] * sum(size - 1 for size in sizes if size)
+    return total_usage(together)
+
+
+def _requests(one: tuple[Usage, GridCell]) -> int:
+    return one[0].requests
 
 
 def ablation_plan(tables: Mapping[str, Table], grid: Grid, optimizer: Options | None = None) -> str:

@@ -14,6 +14,7 @@ from metricsmith.bank.base import numbers_kept
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
 from metricsmith.formats import count, jsonable
+from metricsmith.metric import content_hash
 from metricsmith.optimizers.candidates import candidates_kept
 from metricsmith.optimizers.induce import prepare
 from metricsmith.optimizers.options import Options
@@ -119,13 +120,17 @@ def _run(cells: Sequence[GridCell], grid: Grid, options: Options, plan: GridPlan
 
 
 def _identity(tables: Mapping[str, Table], grid: Grid, options: Options) -> dict[str, Any]:
-    """Everything on which the cells depend: version, grid, data, options, model and first seed."""
+    """Everything on which the cells depend: version, grid, data, options, model and first seed.
+
+    A table made of some rows of another has its source: rows count too.
+    """
     lines = {name: prepare(table, options, Division(grid.test)).signature for name, table in tables.items()}
     first = next(iter(lines.values()))
     return {
         "version": __version__,
         "grid": jsonable(asdict(replace(grid, data={}))),
         "data": {name: line.origin for name, line in lines.items()},
+        "rows": {name: content_hash([row.toDict() for row in one.rows], one.ratings) for name, one in tables.items()},
         "options": {name: f"{line.sources}, {line.options}" for name, line in lines.items()},
         "model": first.model,
         "seed": first.seed,
