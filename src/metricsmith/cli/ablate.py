@@ -84,8 +84,8 @@ def ablate_command(
     read = {f"table {name}": source for name, source in sources.items()}
     check_places(output, written, {**read, "grid": path or None, "store": limits.store, **candidates.judge_files()})
     tables = {name: _read(name, source, grid, table) for name, source in sources.items()}
-    for one in tables.values():
-        tell_notes(one, output, asks=lm is not None)
+    for name, one in tables.items():
+        tell_notes(one, output, asks=lm is not None, name=name)
     if output.dry_run:
         say(ablation_plan(tables, grid, optimizer))
         return

@@ -143,7 +143,7 @@ def _compare_preset(
     optimizer = auto_metrics(candidates, table, lm, limits, paper=True, progress=output.verbose, seed=seed)
     sets = {name: _read(name, file, table, download) for name, file in files.items()}
     for name, (rated, _) in sets.items():
-        tell_notes(replace(rated, notes=tuple(f"{name}: {note}" for note in rated.notes)), output, asks=lm is not None)
+        tell_notes(rated, output, asks=lm is not None, name=name)
     options["finetuned"] = finetuned(finetune, next(iter(sets.values()))[0].task)
     if output.dry_run:
         say(sets_plan(sets, optimizer, **options))

@@ -15,10 +15,11 @@ from metricsmith.bank.base import numbers_kept
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
 from metricsmith.formats import count, jsonable
+from metricsmith.model_calls.rate_limiter import spanning
 from metricsmith.optimizers.candidates import candidates_kept
 from metricsmith.optimizers.induce import prepare
 from metricsmith.optimizers.options import Options
-from metricsmith.optimizers.spending import spending
+from metricsmith.optimizers.spending import spending, times
 from metricsmith.optimizers.splitting import Division
 from metricsmith.records import Usage
 from metricsmith.report.ablation.record import Ablation, GridData
@@ -37,6 +38,11 @@ from metricsmith.version import __version__
 __all__ = ["JUDGEMENTS", "REPORT", "ablate"]
 
 JUDGEMENTS, REPORT = "judgements.sqlite", "ablation.json"
+NOT_DONE = {
+    "failed": "failed, and run again by the same command",
+    "not run": "without what their setting needs",
+    "too few": "too few learning rows",
+}
 
 
 def ablate(
@@ -124,11 +130,22 @@ def _run(cells: Sequence[GridCell], grid: Grid, options: Options, plan: GridPlan
         bar.update(len(plan.cells) - len(cells))
         for cell in cells:
             rows: dict[str, Any] = {"name": cell.data, "learned": cell.learned, "seed": cell.seed}
+            before = _spent()
             if grid.measure == "retrieval":
-                journal.add(run_ranking(cell.table, cell.setting, own, **rows))
+                run = run_ranking(cell.table, cell.setting, own, **rows)
             else:
-                journal.add(run_cell(cell.table, cell.setting, own, **rows, test=cell.test, measure=grid.measure))
+                run = run_cell(cell.table, cell.setting, own, **rows, test=cell.test, measure=grid.measure)
+            if run.status == "failed":  # not every error knows what was asked before it
+                asked = _spent() + times(before, -1)
+                run = replace(run, usage=replace(asked, seconds=run.usage.seconds))
+            journal.add(run)
             bar.update()
+
+
+def _spent() -> Usage:
+    """The usage of all cells so far in the block of `spending`."""
+    limiter = spanning.get()
+    return Usage() if limiter is None else limiter.spent
 
 
 def _identity(tables: Mapping[str, Table], grid: Grid, options: Options) -> dict[str, Any]:
@@ -181,8 +198,8 @@ def _record(
         summed=plan.summed,
         notes=tuple(f"{name}: {note}" for name, table in tables.items() for note in table.notes),
         warnings=tuple(
-            f"{count(counts[status], 'cell')} of {len(runs)}: {status}"
-            for status in ("failed", "not run", "too few")
+            f"{count(counts[status])} of {count(len(runs), 'cell')} not done: {why}"
+            for status, why in NOT_DONE.items()
             if counts[status]
         ),
     )
