@@ -241,7 +241,7 @@ def test_two_settings_of_one_name_and_no_data_are_refused(tables):
     double = replace(GRID, parts=(SettingTable("Twice", (ONE, replace(ONE, n=3))),))
     with pytest.raises(OptionError, match="two settings with all learning rows are called 'n=1'"):
         ablate(tables, double, optimizer())
-    with pytest.raises(OptionError, match="must be data sets by their names"):
+    with pytest.raises(OptionError, match="must be tables by their names"):
         ablate({}, GRID, optimizer())
 
 

@@ -198,15 +198,7 @@ class AblationDocument(PartedDocument[Ablation]):
             )
             for line in lines
         ]  # fmt: skip
-        head = (
-            "setting",
-            *(("rows",) if part.curve else ()),
-            "tau-b",
-            SURE,
-            "cells",
-            MINUS,
-            *BESIDE,
-        )
+        head = ("setting", *(("rows",) if part.curve else ()), "tau-b", SURE, "cells", MINUS, *BESIDE)
         own = [place for place, line in enumerate(lines) if line.reference]
         return TextTable(head, rows, f"{name}, beside {self.record.reference}", own=own)
 

@@ -47,7 +47,7 @@ class ComparisonsDocument(PartedDocument[Comparisons]):
         """The data sets on which each method agrees best."""
         record = self.record
         if len(record.sets) == 1:
-            return Opening(record.title, *map(comparison_verdict, record.sets.values()))
+            return Opening(record.title, comparison_verdict(next(iter(record.sets.values()))))
         firsts = [by_tau(one)[0] for one in record.sets.values()]
         best = [line.label for line in firsts if not math.isnan(line.tau)]
         counted = ", ".join(f"{label} on {best.count(label)}" for label in dict.fromkeys(best))
