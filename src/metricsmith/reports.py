@@ -4,6 +4,8 @@ Those of translations stand in `metricsmith.translation`.
 
 `RunRecord`             a finished induction
 `write_reports`         writes its report as HTML, Markdown, JSON and CSV
+`Ablation`              a finished `metricsmith.tuning.ablate`: a grid of settings
+`write_ablation`        writes its report as HTML, Markdown and JSON
 `Comparison`            a finished `compare`: methods side by side on one split
 `write_comparison`      writes its report as HTML, Markdown and JSON
 `Distillation`          the record of a `metricsmith.tuning.distil`: a free metric beside a paid one
@@ -24,6 +26,8 @@ from typing import TYPE_CHECKING
 from metricsmith.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from metricsmith.report.ablation.document import write_ablation as write_ablation
+    from metricsmith.report.ablation.record import Ablation as Ablation
     from metricsmith.report.comparison.document import write_comparison as write_comparison
     from metricsmith.report.comparison.record import Comparison as Comparison
     from metricsmith.report.distillation.document import write_distillation as write_distillation

@@ -9,7 +9,7 @@
 `gepa_bound`     computes it beforehand
 `RewardMonitor`  follows a reward against a reference, on rows that no optimiser sees
 `ablate`         runs a grid of inductions, to find out what each option is worth
-`read_grid`      reads such a grid from a TOML file
+`read_grid`      reads such a grid from a TOML file, or one of the paper's by its name
 """
 
 from typing import TYPE_CHECKING

@@ -35,7 +35,6 @@ __all__ = ["ablate_command"]
     without=("data", "raw_csv", "bank", "regression", "n", "k", "full", "panel", "generators", "strict"),
     helps={
         "target": "Column with the human rating, of data sets for which the grid names none.",
-        "temperature": "Of the model.",
         "out": "Where cells and report go; an unfinished grid goes on from there.",
         "dry_run": "Print cells and cost; send nothing, write nothing.",
     },
@@ -54,7 +53,7 @@ def ablate_command(
         str | None, typer.Option(metavar="NAME", help="A grid of the paper: table3, table6, table8 or figure4.")
     ] = None,
     candidates: CandidateOptions = CandidateOptions(),
-    model: ModelOptions = ModelOptions(temperature=1.0),
+    model: ModelOptions = ModelOptions(),
     limits: LimitOptions = LimitOptions(),
     seed: Annotated[int, typer.Option(help="The first seed; the others follow it.")] = 0,
     output: OutputOptions = OutputOptions(Path("metricsmith-ablate")),
@@ -84,8 +83,8 @@ def ablate_command(
     read = {f"table {name}": source for name, source in sources.items()}
     check_places(output, written, {**read, "grid": path or None, "store": limits.store, **candidates.judge_files()})
     tables = {name: _read(name, source, grid, table) for name, source in sources.items()}
-    for one in tables.values():
-        tell_notes(one, output, asks=lm is not None)
+    for name, one in tables.items():
+        tell_notes(one, output, asks=lm is not None, name=name)
     if output.dry_run:
         say(ablation_plan(tables, grid, optimizer))
         return

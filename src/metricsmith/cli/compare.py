@@ -107,8 +107,7 @@ def compare_command(
     check_places(output, [*written, *(COMPARISONS_FILES if preset else ())], {**read, "store": limits.store})
     sets = {name: _read(name, file, table, download) for name, file in files.items()}
     for name, (rated, _) in sets.items():
-        notes = tuple(f"{name}: {note}" if name else note for note in rated.notes)
-        tell_notes(replace(rated, notes=notes), output, asks=lm is not None)
+        tell_notes(rated, output, asks=lm is not None, name=name)
     options["finetuned"] = finetuned(finetune, rated.task)
     if output.dry_run:
         say(sets_plan(sets, optimizer, **options) if preset else compare_plan(rated, optimizer, **options))

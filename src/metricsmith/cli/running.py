@@ -155,14 +155,17 @@ def check_replaceable(folder: Path, ours: Callable[[str], bool], way_out: str) -
         )
 
 
-def tell_notes(table: Table, output: OutputOptions, *, asks: bool) -> None:
-    """Print the table's notes, and for a run that `asks` a model the one on the scale that it is asked in."""
+def tell_notes(table: Table, output: OutputOptions, *, asks: bool, name: str = "") -> None:
+    """Print the table's notes, and for a run that `asks` a model the one on the scale that it is asked in.
+
+    Among several tables each note begins with the `name` of its own.
+    """
     from metricsmith.programs.asked_scale import asked_note
 
     asked = asked_note(table.task.target, table.task.scale, table.ratings) if asks else ""
     if output.verbose:
         for note in (*table.notes, *([asked] if asked else [])):
-            say(note_line(note), err=True)
+            say(note_line(f"{name}: {note}" if name else note), err=True)
 
 
 @contextmanager

@@ -130,6 +130,26 @@ def test_costs_are_the_union_the_sum_and_what_was_spent():
     assert "No language model was asked. All cells took 12 s." in render_markdown(AblationDocument(free))
 
 
+def test_the_terminal_has_the_difference_of_each_setting_with_its_interval_for_new_rows():
+    text = render_terminal(AblationDocument(record(line("k=30"), line("k=5", -0.1, 0.024, p_adjusted=0.048))))
+    assert "Sizes. notices, minus k=30:" in text
+    assert re.search("setting +minus +95\u00a0% rows, seeds +p \\(Holm\\)\n", text)
+    assert re.search(r"k=5 +−\.100 +−\.200 to \.000 +\.048\n", text)
+    assert "minus k=30" not in render_terminal(AblationDocument(record(line("k=30"))))
+
+
+@pytest.mark.parametrize("made", [GROWN, rankings()])
+def test_tables_in_the_terminal_fit_into_eighty_columns(made):
+    shown = render_terminal(AblationDocument(replace(made, usage=Usage(), union=Usage(), summed=Usage())))
+    assert max(len(one) for one in shown.splitlines() if one.startswith("  ")) <= 80
+
+
+def test_a_curve_has_its_rows_down_in_the_terminal():
+    text = render_terminal(AblationDocument(GROWN))
+    assert re.search(r"k=20 +10 +\.\d{3} ± \.\d{3} +[+−]\.\d{3} +", text)
+    assert "by learning rows" not in text
+
+
 def test_the_glossary_says_what_each_interval_speaks_of():
     text = render_markdown(AblationDocument(FULL))
     assert "It speaks of the spread from run to run alone" in text

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 from metricsmith.records import Scale, Task, Usage
 from metricsmith.report.blocks import TextTable
+from metricsmith.report.comparison.document import comparison_verdict
 from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.report.comparisons.document import COMPARISONS_FILES, ComparisonsDocument, write_comparisons
 from metricsmith.report.comparisons.record import Comparisons
-from metricsmith.report.render import render_html, render_markdown
+from metricsmith.report.render import render_html, render_markdown, render_terminal
 from metricsmith.stats.resampling import Interval
 
 
@@ -65,9 +67,18 @@ def test_the_page_and_markdown_say_the_same_and_escape_texts():
 def test_a_data_set_without_a_defined_agreement_has_no_best_method():
     undefined = comparison(line("judge", math.nan), signature="s")
     some = ComparisonsDocument(Comparisons.of({"one": undefined, "two": comparison(line("judge", 0.2), signature="t")}))
-    assert some.opening().verdict.sentence.endswith("is best with Judge on 1.")
-    none = ComparisonsDocument(Comparisons.of({"one": undefined}))
+    assert "is best with Judge on 1; what could be chance" in some.opening().verdict.sentence
+    none = ComparisonsDocument(Comparisons.of({"one": undefined, "two": replace(undefined, signature="t")}))
     assert none.opening().verdict.sentence.startswith("No method has a defined agreement")
+
+
+def test_the_verdict_on_one_data_set_is_that_of_its_comparison():
+    one = comparison(line("judge", 0.2), line("dna", 0.1), signature="s")
+    assert ComparisonsDocument(Comparisons.of({"one": one})).opening().verdict == comparison_verdict(one)
+
+
+def test_the_terminal_says_why_a_method_was_not_run():
+    assert "not run: Dna: it needs a language model" in render_terminal(ComparisonsDocument(both()))
 
 
 def test_usage_warnings_and_signatures_are_those_of_all():

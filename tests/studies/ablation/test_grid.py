@@ -112,6 +112,10 @@ WRONG = {
         r"base.generators.rubrics is no key here \(did you mean 'rubric'\?\); there are",
     ),
     "rows of the base": (f'title = "t"\n[base]\nrows = 20\n{PART}', "base.rows is no key here"),
+    "no reference": (
+        'title = "t"\n[[parts]]\ntitle = "p"\ncells = [{k = 3}]',
+        "reference is not given, and by default the base itself, 'defaults', which",
+    ),
     "reference": (f'title = "t"\nreference = {{n = 3}}\n{PART}', "reference is 'n=3', which stands in no part; add it"),
     "two labels": (
         'title = "t"\n[[parts]]\ntitle = "p"\ncells = [{label = "a"}, {label = "b"}]',
@@ -186,6 +190,14 @@ def test_table_6_ranks_by_five_ways():
     ways = [one.retrieval for one in grid.parts[0].settings]
     assert ways == ["bm25", "colbert", "model", "bm25 model", "colbert model"]
     assert {one.k for one in grid.parts[0].settings} == {20}
+
+
+def test_a_grid_of_the_paper_is_read_by_its_name():
+    assert read_grid("table3") == preset("table3")
+    with pytest.raises(
+        DataError, match=r"tabel3 cannot be read: No such file.* or a grid of the paper: table3, table6"
+    ):
+        read_grid("tabel3")
 
 
 def test_another_preset_is_refused_with_the_nearest():

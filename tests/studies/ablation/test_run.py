@@ -201,7 +201,9 @@ def test_cells_with_too_few_rows_or_without_a_model_say_so_and_the_grid_goes_on(
     ]  # fmt: skip
     assert "needs a language model" in record.cells[1].why
     assert np.isnan(record.cells[1].tau)
-    assert record.warnings == ("1 cell of 3: not run", "1 cell of 3: too few")
+    assert record.warnings == (
+        "1 of 3 cells not done: without what their setting needs", "1 of 3 cells not done: too few learning rows"
+    )  # fmt: skip
 
 
 def test_a_cell_that_failed_is_run_again(tables, tmp_path, monkeypatch):
@@ -214,11 +216,37 @@ def test_a_cell_that_failed_is_run_again(tables, tmp_path, monkeypatch):
     assert {cell.status for cell in ablate(tables, grid, optimizer(), folder=tmp_path).cells} == {"done"}
 
 
+def test_what_failed_cells_asked_is_counted_as_spent(tables, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    prometheus = replace(MADE, label="prometheus", generators={"prometheus": 1})
+    grid = replace(ASKED, seeds=1, parts=(SettingTable("Sizes", (THREE[-1], prometheus)),), measure="candidates")
+    with serve(own_axes) as server:
+        record = ablate({"notices": tables["notices"]}, grid, optimizer(lm=server.lm()))
+        asked = server.requests
+    assert [cell.status for cell in record.cells] == ["done", "failed"]
+    assert record.cells[1].usage.requests > 5
+    assert record.usage.requests == asked
+
+
+def test_a_table_without_groups_is_named(tables):
+    alone = tables["notices"].subset([0, 1, 2])
+    with pytest.raises(DataError, match="alone: the rated rows form 1 group"):
+        ablate({"notices": tables["notices"], "alone": alone}, GRID, optimizer())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [({"tables": {"n": "n.csv"}}, r"tables=.*n\.csv"), ({"grid": "g"}, "grid='g'")]
+)
+def test_files_in_place_of_tables_and_grid_are_refused(tables, given, said):
+    with pytest.raises(OptionError, match=f"{said}.* reads one"):
+        ablate(**{"tables": tables, "grid": GRID, **given})
+
+
 def test_two_settings_of_one_name_and_no_data_are_refused(tables):
     double = replace(GRID, parts=(SettingTable("Twice", (ONE, replace(ONE, n=3))),))
     with pytest.raises(OptionError, match="two settings with all learning rows are called 'n=1'"):
         ablate(tables, double, optimizer())
-    with pytest.raises(OptionError, match="must be data sets by their names"):
+    with pytest.raises(OptionError, match="must be tables by their names"):
         ablate({}, GRID, optimizer())
 
 

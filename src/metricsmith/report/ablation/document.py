@@ -43,9 +43,10 @@ from metricsmith.report.render import write_document
 __all__ = ["ABLATION_FILES", "AblationDocument", "ablation_verdict", "write_ablation"]
 
 ABLATION_FILES = ("ablation.html", "ablation.md", "ablation.json")
-MEASURED = {"metric": "the induced metric", "candidates": "the generated metrics, on average"}
+MEASURED = {"metric": "the induced metric", "candidates": "the generated metrics, on average,"}
 MEANS = "Mean tau-b ± over seeds"
 MINUS = "minus the reference"
+SURE = "95\u00a0% rows, seeds"
 BESIDE = ("95\u00a0%", "p", "p (Holm)")
 
 GLOSSARY = (
@@ -56,7 +57,7 @@ GLOSSARY = (
         "rows, so that other data may well lie outside it.",
     ),
     (
-        "95\u00a0% rows, seeds",
+        SURE,
         "speaks of other rows of this kind and of other seeds: each group is left out of the test sets of all seeds at "
         "once, and the spread over seeds is added. It is the one to quote.",
     ),
@@ -112,7 +113,7 @@ class AblationDocument(PartedDocument[Ablation]):
         return [
             ("warnings", "Warnings", [Warnings(record.warnings)] if record.warnings else []),
             *((f"part-{place}", part.title, self._part(place, part)) for place, part in enumerate(record.parts, 1)),
-            ("rankings", "Rankings of cards", [self._rankings()] if record.rankings else []),
+            ("rankings", "Rankings of cards", [self._rankings("NDCG", "Recall")] if record.rankings else []),
             ("reading", "How to read the tables", [Terms.glossary(glossary)]),
             ("not-done", "Cells that were not done", [Items(self._not_done())] if self._not_done() else []),
             ("cells", "Cells", [Details(count(len(record.cells), "cell"), [self._cells()])] if record.parts else []),
@@ -122,15 +123,15 @@ class AblationDocument(PartedDocument[Ablation]):
         ]  # fmt: skip
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
-        """The verdict, the tables of means, the cells that were not done, costs, and the place of the page."""
+        """The verdict, means and differences, the cells that were not done, costs, and the place of the page."""
         record = self.record
         costs, shown = self._costs(), list[str | TextTable]([ablation_verdict(record).sentence, self._measured()])
         for part in record.parts:
-            for table in self._means(part):
+            for table in self._briefly(part):
                 shown += [f"{part.title}. {table.caption}:", table]
         return [
             *shown,
-            *([self._rankings()] if record.rankings else ()),
+            *((self._rankings("NDCG"), self._rankings("Recall")) if record.rankings else ()),
             *(f"not done: {line}" for line in self._not_done()),
             costs.text if isinstance(costs, Paragraph) else costs,
             *self.ending(folder, "grid"),
@@ -198,9 +199,26 @@ class AblationDocument(PartedDocument[Ablation]):
             for line in lines
         ]  # fmt: skip
         rowed = ("rows",) if part.curve else ()
-        head = ("setting", *rowed, "tau-b", "95\u00a0% rows, seeds", "cells", MINUS, *BESIDE)
+        head = ("setting", *rowed, "tau-b", SURE, "cells", MINUS, *BESIDE)
         own = [place for place, line in enumerate(lines) if line.reference]
         return TextTable(head, rows, f"{name}, beside {self.record.reference}", own=own)
+
+    def _briefly(self, part: GridPart) -> list[TextTable]:
+        """Means and differences in the width of a terminal; of a curve in one table, with the rows down."""
+        tables = [] if part.curve else self._means(part)
+        for name, lines in self._by_data(part):
+            rows = [
+                (
+                    line.setting, *((_rows(line), _mean(line)) if part.curve else ()),
+                    "reference" if line.reference else statistic(line.difference, signed=True),
+                    ends(line.difference_interval), p_value(line.p_adjusted),
+                )
+                for line in lines
+            ]  # fmt: skip
+            head = ("setting", *(("rows", "tau-b ± seeds") if part.curve else ()), "minus", SURE, "p (Holm)")
+            if part.curve or not all(line.reference for line in lines):
+                tables.append(TextTable(head, rows, f"{name}, minus {self.record.reference}"))
+        return tables
 
     def _cells(self) -> TextTable:
         rows = [
@@ -228,14 +246,15 @@ class AblationDocument(PartedDocument[Ablation]):
             for (status, why), own in reasons.items()
         ]
 
-    def _rankings(self) -> TextTable:
+    def _rankings(self, *names: str) -> TextTable:
         lines = self.record.rankings
         cutoffs = sorted({cutoff for line in lines for cutoff in line.ndcg})
         rows = []
         for line in lines:
-            figures = (_spread(found, cutoff) for found in (line.ndcg, line.recall) for cutoff in cutoffs)
+            kinds = (line.ndcg if name == "NDCG" else line.recall for name in names)
+            figures = (_spread(found, cutoff) for found in kinds for cutoff in cutoffs)
             rows.append((line.setting, *figures, count(line.cells)))
-        head = ("retrieval", *(f"{name}@{cutoff}" for name in ("NDCG", "Recall") for cutoff in cutoffs), "cells")
+        head = ("retrieval", *(f"{name}@{cutoff}" for name in names for cutoff in cutoffs), "cells")
         return TextTable(head, rows, "Mean ± standard deviation over data sets and seeds")
 
     def _data(self) -> TextTable:
@@ -315,13 +334,20 @@ def _means(
     def cell(line: GridLine | None, name: str) -> str:
         if line is None or not line.cells:
             return MISSING
-        text = mean_over_seeds(line.tau, line.over_seeds)
-        return strong(text) if line.tau == best[name] else text
+        return strong(_mean(line)) if line.tau == best[name] else _mean(line)
 
     settings = list(dict.fromkeys(line.setting for line in lines))
     own = [place for place, one in enumerate(settings) if any(line.reference for line in lines if line.setting == one)]
     rows = [(one, *(cell(found.get((one, name)), name) for name in columns)) for one in settings]
     return TextTable(("setting", *columns), rows, caption, own=own)
+
+
+def _mean(line: GridLine) -> str:
+    return mean_over_seeds(line.tau, line.over_seeds) if line.cells else MISSING
+
+
+def _known(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
 
 
 def _rows(line: GridLine | CellFigures) -> str:

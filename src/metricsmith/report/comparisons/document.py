@@ -42,10 +42,15 @@ class ComparisonsDocument(PartedDocument[Comparisons]):
     def opening(self) -> Opening:
         """The data sets on which each method agrees best."""
         record = self.record
+        if len(record.sets) == 1:
+            return Opening(record.title, comparison_verdict(next(iter(record.sets.values()))))
         firsts = [by_tau(one)[0] for one in record.sets.values()]
         best = [line.label for line in firsts if not math.isnan(line.tau)]
         counted = ", ".join(f"{label} on {best.count(label)}" for label in dict.fromkeys(best))
-        sentence = f"Of {count(len(record.sets), 'data set')}, agreement with the raters is best with {counted}."
+        sentence = (
+            f"Of {count(len(record.sets), 'data set')}, agreement with the raters is best with {counted}; what could "
+            "be chance stands with each data set."
+        )
         if not best:
             sentence = "No method has a defined agreement with the raters on any data set."
         return Opening(record.title, Verdict("unsure", sentence))
@@ -53,15 +58,12 @@ class ComparisonsDocument(PartedDocument[Comparisons]):
     def parts(self, *, page: bool) -> list[tuple[str, str, Sequence[Block]]]:
         """The paper's table, the same with the intervals for other rows, and a verdict for each data set."""
         record = self.record
-        skipped = {
-            f"{label}: it {line.skipped}": None
-            for label, lines in record.methods.items() for line in lines if line.skipped
-        }  # fmt: skip
+        skipped = self._skipped()
         verdicts = [f"{name}: {single_line(comparison_verdict(one).sentence)}" for name, one in record.sets.items()]
         tables: list[Block] = [
             Warnings(record.warnings),
             *self._tables(),
-            *([Heading("Not run"), Items(list(skipped))] if skipped else ()),
+            *([Heading("Not run"), Items(skipped)] if skipped else ()),
             Heading("How to read the tables"),
             Terms.glossary(GLOSSARY),
         ]
@@ -77,9 +79,15 @@ class ComparisonsDocument(PartedDocument[Comparisons]):
         return [
             *self._tables(),
             *(f"{name}: {comparison_verdict(one).sentence}" for name, one in self.record.sets.items()),
+            *(f"not run: {one}" for one in self._skipped()),
             self._cost(),
             *self.ending(folder, "comparisons"),
         ]
+
+    def _skipped(self) -> list[str]:
+        """The methods that were not run, each with its reason."""
+        found = ((label, line.skipped) for label, lines in self.record.methods.items() for line in lines)
+        return list(dict.fromkeys(f"{label}: it {why}" for label, why in found if why))
 
     def _tables(self) -> list[TextTable]:
         """The means as in the paper, and the intervals for other rows."""

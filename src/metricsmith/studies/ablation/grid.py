@@ -99,7 +99,7 @@ class Grid:
 
 
 def read_grid(path: str | PathLike[str]) -> Grid:
-    """Read a grid from a TOML file.
+    """Read a grid from a TOML file, or one of the paper's by its name.
 
     ::
 
@@ -124,16 +124,23 @@ def read_grid(path: str | PathLike[str]) -> Grid:
     Parameters
     ----------
     path : path
+        Or one of `PRESETS`, such as ``"table3"``, which goes before a file of that name.
 
     Raises
     ------
     DataError
         If the file cannot be read, or a key or value has no meaning; its place is named (``parts[2].cells[1].k``).
     """
+    if path in PRESETS:
+        return preset(str(path))
     try:
         text = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise DataError(f"the grid {path} cannot be read: {problem}; name a TOML file in UTF-8") from problem
+        why = getattr(problem, "strerror", None) or problem
+        raise DataError(
+            f"the grid {path} cannot be read: {why}; name a TOML file in UTF-8, or a grid of the paper: "
+            f"{', '.join(PRESETS)}"
+        ) from problem
     return _Source(str(path)).grid(text)
 
 
@@ -235,7 +242,8 @@ class _Source:
         )
         against, settings = setting(reference), [one for part in parts for one in part.settings]
         if all(one.label != against.label for one in settings):
-            self.fail("reference", f"is {against.label!r}, which stands in no part; add it, or name one that does")
+            told = "is" if "reference" in given else "is not given, and by default the base itself,"
+            self.fail("reference", f"{told} {against.label!r}, which stands in no part; add it, or name one that does")
         if given.get("measure") == "retrieval" and not all(one.retrieval for one in settings):
             self.fail("parts", f"hold a setting without its retrieval, which must be {_SETTING['retrieval'].words}")
         options = {key: given[key] for key in ("measure", "seeds", "test", "data") if key in given}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from metricsmith.datasets.table import Table
-from metricsmith.errors import OptionError
+from metricsmith.errors import DataError, OptionError
 from metricsmith.formats import count, money
 from metricsmith.model_calls.limits import price, total_usage
 from metricsmith.optimizers.options import Options
@@ -53,17 +53,24 @@ def plan_grid(tables: Mapping[str, Table], grid: Grid, options: Options) -> Grid
     Raises
     ------
     OptionError
-        If there is no data set, or two settings have one label.
+        If there is no data set or no grid, or two settings have one label.
     DataError
         If the rated rows of a table do not form two groups.
     """
-    if not (isinstance(tables, Mapping) and tables):
-        raise OptionError(f"tables={tables!r:.60} must be data sets by their names, such as {{'notices': table}}")
+    if not (isinstance(tables, Mapping) and tables and all(isinstance(one, Table) for one in tables.values())):
+        raise OptionError(
+            f"tables={tables!r:.60} must be tables by their names, such as {{'notices': table}}; read_table reads one"
+        )
+    if not isinstance(grid, Grid):
+        raise OptionError(f"grid={grid!r:.60} must be a grid; read_grid reads one from a file, or the paper's by name")
     settings = _settings(grid)
     cells = list[GridCell]()
     for name, table in tables.items():
         for seed in range(options.seed, options.seed + grid.seeds):
-            test = test_places(table, fraction=grid.test, seed=seed)
+            try:
+                test = test_places(table, fraction=grid.test, seed=seed)
+            except DataError as problem:
+                raise DataError(f"{name}: {problem}") from problem
             for rows, same in settings.items():
                 learned = learning_places(table, test, rows, seed)
                 cells += [GridCell(name, table, setting, seed, learned, test) for setting in same]

@@ -15,10 +15,11 @@ from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
 from metricsmith.formats import count, jsonable
 from metricsmith.metric import content_hash
+from metricsmith.model_calls.rate_limiter import spanning
 from metricsmith.optimizers.candidates import candidates_kept
 from metricsmith.optimizers.induce import prepare
 from metricsmith.optimizers.options import Options
-from metricsmith.optimizers.spending import spending
+from metricsmith.optimizers.spending import spending, times
 from metricsmith.optimizers.splitting import Division
 from metricsmith.records import Usage
 from metricsmith.report.ablation.record import Ablation, GridData
@@ -36,6 +37,11 @@ from metricsmith.version import __version__
 __all__ = ["JUDGEMENTS", "REPORT", "ablate"]
 
 JUDGEMENTS, REPORT = "judgements.sqlite", "ablation.json"
+NOT_DONE = {
+    "failed": "failed, and run again by the same command",
+    "not run": "without what their setting needs",
+    "too few": "too few learning rows",
+}
 
 
 def ablate(
@@ -114,9 +120,19 @@ def _run(cells: Sequence[GridCell], grid: Grid, options: Options, plan: GridPlan
     ):
         bar.update(len(plan.cells) - len(cells))
         for cell in cells:
-            ranks = grid.measure == "retrieval"
-            journal.add(run_ranking(cell, own) if ranks else run_cell(cell, own, grid.measure))
+            before, ranks = _spent(), grid.measure == "retrieval"
+            run = run_ranking(cell, own) if ranks else run_cell(cell, own, grid.measure)
+            if run.status == "failed":  # not every error knows what was asked before it
+                asked = _spent() + times(before, -1)
+                run = replace(run, usage=replace(asked, seconds=run.usage.seconds))
+            journal.add(run)
             bar.update()
+
+
+def _spent() -> Usage:
+    """The usage of all cells so far in the block of `spending`."""
+    limiter = spanning.get()
+    return Usage() if limiter is None else limiter.spent
 
 
 def _identity(tables: Mapping[str, Table], grid: Grid, options: Options) -> dict[str, Any]:
@@ -173,8 +189,8 @@ def _record(
         summed=plan.summed,
         notes=tuple(f"{name}: {note}" for name, table in tables.items() for note in table.notes),
         warnings=tuple(
-            f"{count(counts[status], 'cell')} of {len(runs)}: {status}"
-            for status in ("failed", "not run", "too few")
+            f"{count(counts[status])} of {count(len(runs), 'cell')} not done: {why}"
+            for status, why in NOT_DONE.items()
             if counts[status]
         ),
     )
