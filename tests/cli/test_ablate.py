@@ -198,6 +198,12 @@ def test_columns_of_a_named_data_set_stand_in_the_grid(run, write_own, grid, own
     assert components == {"own": ["good"], "second": ["junk"]}
 
 
+def test_columns_for_no_table_are_told(run, own, grid):
+    code, _, err = run("ablate", grid(f'{SMALL}\n[data.oun]\ntarget = "stars"\n'), own, *BASICS, "--dry-run")
+    assert code == 0
+    assert "note: the grid names columns of 'oun' (did you mean 'own'?), which is no table here" in err
+
+
 def test_columns_and_limits_of_the_working_folder_count(run, own, grid, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("metricsmith.toml").write_text('target = "rating"\noutput = "rewrite"\ngroup = "bundle"\n', "utf-8")

@@ -22,7 +22,7 @@ from metricsmith.cli.options import (
 from metricsmith.cli.running import check_places, interruptible, tell, tell_notes, write_into
 from metricsmith.cli.saved_metrics import auto_metrics
 from metricsmith.cli.terminal import say
-from metricsmith.errors import OptionError
+from metricsmith.errors import OptionError, nearest
 
 if TYPE_CHECKING:
     from metricsmith.datasets.table import Table
@@ -85,6 +85,8 @@ def ablate_command(
     tables = {name: _read(name, source, grid, table) for name, source in sources.items()}
     for name, one in tables.items():
         tell_notes(one, output, asks=lm is not None, name=name)
+    for name in grid.data.keys() - tables.keys() if output.verbose else ():
+        say(f"note: the grid names columns of {name!r}{nearest(name, tables)}, which is no table here", err=True)
     if output.dry_run:
         say(ablation_plan(tables, grid, optimizer))
         return
