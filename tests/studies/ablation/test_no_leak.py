@@ -1,4 +1,4 @@
-"""Test rows and their ratings enter no choice of a grid, whatever the setting chooses."""
+"""Ratings of test rows enter no choice of a grid, whatever the setting chooses."""
 
 from __future__ import annotations
 

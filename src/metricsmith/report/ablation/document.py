@@ -72,8 +72,8 @@ GLOSSARY = (
         "swapped in whole groups, in all seeds at once. It speaks of the metrics that came out; that other seeds would "
         "make others is in the interval alone, so that a difference counts as more than chance where both say so. "
         "Between settings that are equally good p alone was below .05 in up to 10\u00a0% of simulated grids, both said "
-        "so in at most 4\u00a0%. Holm's correction allows for the other settings in the same table with the same data "
-        "and number of learning rows. A large p does not show that two settings are equally good.",
+        "so in about 4\u00a0%. Holm's correction allows for the other comparisons of the same table on the same data "
+        "set. A large p does not show that two settings are equally good.",
     ),
     (
         "of one cell",

@@ -88,8 +88,8 @@ class GridLine:
         95 %, Student's t over `taus` (the paper's). Test sets of several seeds share rows, so that it is too narrow for
         new data; it speaks of the spread from run to run alone.
     difference, difference_interval, p_value, p_adjusted
-        `tau` minus the reference's, over the same seeds, rows and groups; Holm over the other settings that stand
-        beside the reference on this data set in this table.
+        `tau` minus the reference's, over the same seeds, rows and groups; Holm over the other comparisons of this
+        table on this data set.
     reference : bool
         True for the line that the others are held against.
     cells : int

@@ -51,7 +51,7 @@ def figures(
         The tables of the grid, each line over all seeds: every seed on its own test rows, a group left out of, or
         swapped in, all of them at once (`metricsmith.stats.resampling.repeated_interval` with ``own_rows``). The
         difference is over the seeds in which both have a tau-b; Holm's correction is over the other lines of the part
-        with the same data and number of learning rows. Empty where a grid measures retrieval.
+        on the same data set, of all numbers of learning rows. Empty where a grid measures retrieval.
     """
     found = _Figures(runs, grid, tables)
     cells = _adjusted([found.cell(run) for run in runs], lambda cell: (cell.data, cell.rows, cell.seed))
@@ -68,7 +68,7 @@ def figures(
             part.title,
             _adjusted(
                 [lines[setting.label, name, setting.rows] for setting in part.settings for name in tables],
-                lambda line: (line.data, line.rows),
+                lambda line: line.data,
             ),
             curve=len({setting.rows for setting in part.settings}) > 1,
         )
