@@ -42,6 +42,7 @@ __all__ = [
 
 Made = TypeVar("Made", Generated, Recommendation)
 WHY = 160  # characters of a reason in the line on judges that could not be made
+UNRANKED = "the model's ranking failed"
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,11 @@ class Candidates:
     def without_sparse(self, sparse: Mapping[str, str]) -> Candidates:
         """The candidates without those that `Options.sparse` found, and a note that says so."""
         return replace(self.without(sparse), notes=(*self.notes, *sparse_note(sparse)), sparse=sparse)
+
+    @property
+    def fell_away(self) -> tuple[str, ...]:
+        """One line on the metrics that could not be made, and one if the model's ranking failed."""
+        return *filter(None, [self.not_made]), *(note for note in self.notes if note.startswith(UNRANKED))
 
     @property
     def judged(self) -> frozenset[str]:
@@ -265,7 +271,7 @@ def _recommended(
         first = recommender.first if isinstance(recommender, PipelineRecommender) else BM25Recommender()
         choice = first.recommend(task, cards, k)
         name = "BM25" if isinstance(first, BM25Recommender) else type(first).__name__
-        notes.append(f"the model's ranking failed ({problem}); {name}'s order stands")
+        notes.append(f"{UNRANKED} ({problem}); {name}'s order stands")
         usage += problem.usage or Usage()
     kept = set(choice.names)
     notes += [f"retrieval kept {len(kept)} of {len(cards)} metrics", *choice.notes]

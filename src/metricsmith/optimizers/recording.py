@@ -178,6 +178,7 @@ def record_run(
         },
         warnings=tuple(_all_warnings(trained, evaluation, failed, splits.warnings, unrated.dropped.values())),
         notes=tuple(_all_notes(trained, evaluation, splits.notes)),
+        fallen=(*trained.candidates.fell_away, *trained.scored.dropped.values()),
         data=in_given_order(data, splits.places),
         combiner=fitted.sentence,
         fidelity=fitted.fidelity,

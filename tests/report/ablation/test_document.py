@@ -83,6 +83,13 @@ def test_the_verdict_needs_interval_and_test(lines, tone, words):
     assert words in found.sentence.replace("\u00a0", " ")
 
 
+def test_the_verdict_corrects_over_all_that_it_counts():
+    parts = tuple(GridPart(name, (line("k=30"), line(name, 0.2, 0.03))) for name in ("One", "Two"))
+    assert ablation_verdict(replace(FULL, parts=parts[:1])).tone == "good"
+    found = ablation_verdict(replace(FULL, parts=parts)).sentence
+    assert found.startswith("No difference is more than chance, in 2 comparisons")
+
+
 def test_a_line_that_stands_in_two_tables_is_counted_once():
     parts = (GridPart("One", (line("k=30"), line("k=5", -0.2, 0.01))),) * 2
     assert "Of 1 comparison" in ablation_verdict(replace(FULL, parts=parts)).sentence

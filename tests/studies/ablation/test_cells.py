@@ -47,7 +47,7 @@ def run_cell(table, setting, options, measure="metric", run=cells.run_cell, **wh
 
 
 def cell_usage(*arguments, **options):
-    return run_cell(*arguments, run=cells.cell_usage, **options)
+    return run_cell(*arguments, run=cells.planned_cell, **options).usage
 
 
 def optimizer(**options):

@@ -116,6 +116,13 @@ def test_lines_by_hand():
     assert two.recall[5] == pytest.approx((1 / 3, math.nan), nan_ok=True)
 
 
+def test_other_numbers_of_learning_rows_have_lines_of_their_own():
+    settings = (Setting("one"), Setting("one", rows=20))
+    runs = [CellRun("one", "x", rows, 0, ranking=tuple("acbd"), gains=GAINS) for rows in (0, 20)]
+    lines = rankings(runs, Grid("t", (SettingTable("p", settings),), settings[0]))
+    assert [(line.setting, line.cells) for line in lines] == [("one", 1), ("one, 20 learning rows", 1)]
+
+
 def test_a_setting_of_which_nothing_is_done_has_no_numbers():
     grid = Grid("t", (SettingTable("p", (Setting("one"),)),), Setting("one"))
     (line,) = rankings([CellRun("one", "x", 0, 0, status="failed", why="w")], grid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -39,6 +40,7 @@ from metricsmith.report.comparison.document import SIGNIFICANT, mean_over_seeds
 from metricsmith.report.parted import Opening, PartedDocument
 from metricsmith.report.plots.lines import MOST_SERIES, line_plot
 from metricsmith.report.render import write_document
+from metricsmith.stats.resampling import holm
 
 __all__ = ["ABLATION_FILES", "AblationDocument", "ablation_verdict", "write_ablation"]
 
@@ -53,8 +55,8 @@ GLOSSARY = (
     (
         "± over seeds",
         "is the mean of tau-b over the seeds and half the width of Student's 95\u00a0% interval of that mean, as the "
-        "AutoMetrics paper has it. It speaks of the spread from run to run alone: test sets of several seeds share "
-        "rows, so that other data may well lie outside it.",
+        "AutoMetrics paper has it, or the interval itself where it had to be cut to −1 and 1. It speaks of the spread "
+        "from run to run alone: test sets of several seeds share rows, so that other data may well lie outside it.",
     ),
     (
         SURE,
@@ -86,7 +88,7 @@ RANKED = (
         "NDCG, Recall",
         "compare a ranking of the bank's cards with how well each metric agrees with the raters on the learning rows: "
         "Recall@k is the share of the k best metrics among the first k cards. Mean and standard deviation over data "
-        "sets and seeds.",
+        "sets and seeds. A model that is shown the same cards for two seeds is asked once.",
     ),
 )
 
@@ -140,7 +142,7 @@ class AblationDocument(PartedDocument[Ablation]):
     def _measured(self) -> str:
         record = self.record
         done = sum(cell.status == "done" for cell in record.cells)
-        asked = f" {record.model} was asked." if record.model else " No language model was asked."
+        asked = f" {record.model} was asked." if record.usage.requests else " No language model was asked."
         cells = f"{count(done)} of {count(len(record.cells), 'cell')} done"
         if record.rankings:
             return f"Rankings of the bank's cards beside their worth on the learning rows; {cells}.{asked}"
@@ -268,7 +270,7 @@ class AblationDocument(PartedDocument[Ablation]):
             for one in self.record.data
         ]
         head = ("data", "target", Cell("source", "prose"), "rated rows", "groups", "test rows")
-        return TextTable(head, rows, "Rated rows, and those of each test set", left=3)
+        return TextTable(head, rows, "Rated rows, and those of the largest test set", left=3)
 
     def _costs(self) -> Paragraph | TextTable:
         record = self.record
@@ -288,12 +290,15 @@ def ablation_verdict(record: Ablation) -> Verdict:
     """The settings that differ from the reference by more than chance; of rankings, the first by NDCG.
 
     A difference is more than chance where its interval leaves out 0 and the test says so, as for
-    `metricsmith.report.versus`: the interval alone knows that other seeds make other metrics.
+    `metricsmith.report.versus`: the interval alone knows that other seeds make other metrics. Holm's correction is over
+    all comparisons that the sentence counts, of all tables and data sets.
     """
     if record.rankings:
         return _best_ranking(record)
     lines = {_place(one): one for part in record.parts for one in part.lines if not one.reference}
-    tested = [line for line in lines.values() if not math.isnan(line.p_adjusted)]
+    known = [line for line in lines.values() if not math.isnan(line.p_value)]
+    adjusted = holm([line.p_value for line in known]).tolist()
+    tested = [replace(line, p_adjusted=p) for line, p in zip(known, adjusted, strict=True)]
     if not tested:
         return Verdict("unsure", f"No setting can be held against {record.reference}.")
     sides = [[line for line in tested if _sure(line) and sign * line.difference > 0] for sign in (1, -1)]
@@ -344,10 +349,6 @@ def _means(
 
 def _mean(line: GridLine) -> str:
     return mean_over_seeds(line.tau, line.over_seeds) if line.cells else MISSING
-
-
-def _known(value: float) -> float:
-    return -math.inf if math.isnan(value) else value
 
 
 def _rows(line: GridLine | CellFigures) -> str:

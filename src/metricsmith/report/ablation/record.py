@@ -93,9 +93,9 @@ class GridLine:
     reference : bool
         True for the line that the others are held against.
     cells : int
-        Cells that are done.
+        Cells with a tau-b.
     why : str
-        Why others are not.
+        Why others are not done.
     """
 
     setting: str
@@ -146,7 +146,7 @@ class RankingLine:
 
 @dataclass(frozen=True, slots=True)
 class GridData:
-    """A data set of a grid: its name, source line, target, rated rows, groups, and rows in each test set."""
+    """A data set of a grid: its name, source line, target, rated rows, groups, and rows in the largest test set."""
 
     name: str
     source: str

@@ -195,6 +195,9 @@ class RunRecord(NotebookRecord):
     learning : tuple of LearningPoint
     failures : tuple of str
         One line per kind of failure: metric, status, count, first message.
+    fallen : tuple of str
+        One line for each way in which candidates, or a model's ranking of them, fell away; `warnings` and `notes` have
+        them too.
     unabridged : str
         Which of `baselines` is the full model that the metric abridges; empty if none is. It is shown, but it
         is no rival: it costs every candidate.
@@ -232,6 +235,7 @@ class RunRecord(NotebookRecord):
     clipped_share: float = 0.0
     learning: tuple[LearningPoint, ...] = ()
     failures: tuple[str, ...] = ()
+    fallen: tuple[str, ...] = ()
     unabridged: str = ""
     synthetic: str = ""
     title: str = "Induced metric"

@@ -27,7 +27,7 @@ from metricsmith.stats.resampling import Interval, repeated_interval, repeated_m
 from metricsmith.studies.ablation.grid import Setting
 from metricsmith.studies.ablation.runs import FEWEST, CellRun, GridCell
 
-__all__ = ["ALL", "cell_usage", "concluded", "run_cell", "settled"]
+__all__ = ["ALL", "concluded", "planned_cell", "run_cell", "settled"]
 
 ALL = 10**9  # k where all that is generated is kept
 BANKS = {"full": "all"}  # words of a grid for those of an induction
@@ -125,13 +125,14 @@ def run_cell(cell: GridCell, options: Options, measure: str = "metric") -> CellR
     return concluded(cell, work)
 
 
-def cell_usage(cell: GridCell, options: Options, measure: str = "metric") -> Usage:
-    """The requests that `run_cell` with the same arguments is likely to make alone: none where it cannot be run."""
+def planned_cell(cell: GridCell, options: Options, measure: str = "metric") -> CellRun:
+    """A cell with the requests that it would make alone, or the reason why it cannot be run; asks nothing."""
 
     def work(begun: CellRun) -> CellRun:
         return replace(begun, usage=_estimated(_prepared(cell, options, measure), cell.setting, measure))
 
-    return replace(concluded(cell, work).usage, seconds=0.0)
+    planned = concluded(cell, work)
+    return replace(planned, usage=replace(planned.usage, seconds=0.0))
 
 
 def _prepared(cell: GridCell, options: Options, measure: str) -> Prepared:
@@ -170,6 +171,7 @@ def _induced(run: Prepared, cell: CellRun) -> CellRun:
         tau=record.headline.kendall_tau_b,
         interval=Interval(record.headline.ci_low, record.headline.ci_high),
         components=tuple(component.name for component in record.components),
+        fallen=record.fallen,
         usage=Usage(**told),
     )
 
@@ -200,6 +202,7 @@ def _measured_alone(run: Prepared, cell: CellRun) -> CellRun:
             batch_kendall_tau_b, found, ratings, groups, between=False, batched=True, own_rows=True
         ),
         components=tuple(kept.names),
+        fallen=(*candidates.fell_away, *scored.dropped.values()),
         usage=candidates.usage + scored.usage,
     )
 

@@ -102,7 +102,7 @@ class _Figures:
         )
         done = [run for run in runs if run.status == "done"]
         line = GridLine(
-            setting, name, rows, reference=setting == self.reference, cells=len(done),
+            setting, name, rows, reference=setting == self.reference,
             why="; ".join(dict.fromkeys(f"{run.status}: {run.why}" for run in runs if run.status != "done")),
         )  # fmt: skip
         known = [run for run in done if not math.isnan(run.tau)]
@@ -116,6 +116,7 @@ class _Figures:
         return replace(
             line,
             taus=tuple(run.tau for run in done),
+            cells=len(known),
             tau=float(np.mean([run.tau for run in known])),
             interval=interval,
             over_seeds=mean_interval([run.tau for run in known], bounds=(-1.0, 1.0)),

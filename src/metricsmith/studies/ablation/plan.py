@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError
@@ -13,10 +15,10 @@ from metricsmith.model_calls.limits import price, total_usage
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.spending import CARD_TOKENS, MOST_CARDS, budget_lines
 from metricsmith.records import Usage
-from metricsmith.studies.ablation.cells import ALL, cell_usage
+from metricsmith.studies.ablation.cells import ALL, concluded, planned_cell, settled
 from metricsmith.studies.ablation.division import learning_places, test_places
 from metricsmith.studies.ablation.grid import Grid, Setting
-from metricsmith.studies.ablation.runs import GridCell
+from metricsmith.studies.ablation.runs import CellRun, GridCell
 
 __all__ = ["GridPlan", "ablation_plan", "plan_grid"]
 
@@ -33,14 +35,17 @@ class GridPlan:
         Of all together, which share what they make and ask.
     summed : Usage
         Of each alone, added up.
+    unusable : mapping of str to int
+        Reasons why cells cannot be run, too few learning rows aside, with the number of cells.
     """
 
     cells: tuple[GridCell, ...]
     union: Usage
     summed: Usage
+    unusable: Mapping[str, int] = field(default_factory=dict)
 
 
-def plan_grid(tables: Mapping[str, Table], grid: Grid, options: Options) -> GridPlan:
+def plan_grid(tables: Mapping[str, Table], grid: Grid, options: Options, *, reasons: bool = False) -> GridPlan:
     """Divide the rows of every data set for every seed, and estimate every cell.
 
     Parameters
@@ -49,6 +54,8 @@ def plan_grid(tables: Mapping[str, Table], grid: Grid, options: Options) -> Grid
     grid : Grid
     options : Options
         Of which the seed is the first one.
+    reasons : bool
+        Whether cells that cannot be run are looked for where there is no model to be asked, too.
 
     Raises
     ------
@@ -74,14 +81,24 @@ def plan_grid(tables: Mapping[str, Table], grid: Grid, options: Options) -> Grid
             for rows, same in settings.items():
                 learned = learning_places(table, test, rows, seed)
                 cells += [GridCell(name, table, setting, seed, learned, test) for setting in same]
-    if options.model is None:
+    if options.model is None and not reasons:
         return GridPlan(tuple(cells), Usage(cost=0.0), Usage(cost=0.0))
-    if grid.measure == "retrieval":
-        asks = [(cell.setting.retrieval or "model").endswith("model") for cell in cells]
-        usages = [_ranking(options) if one else Usage(cost=0.0) for one in asks]
-    else:
-        usages = [cell_usage(cell, options, grid.measure) for cell in cells]
-    return GridPlan(tuple(cells), _union(cells, usages, grid, options), total_usage(usages))
+    plan = _planned_ranking if grid.measure == "retrieval" else partial(planned_cell, measure=grid.measure)
+    planned = [plan(cell, options) for cell in cells]
+    usages = [one.usage for one in planned]
+    why = Counter(f"{one.status}: {one.why}" for one in planned if one.status not in ("done", "too few"))
+    return GridPlan(tuple(cells), _union(cells, usages, grid, options), total_usage(usages), dict(why))
+
+
+def _planned_ranking(cell: GridCell, options: Options) -> CellRun:
+    """As `planned_cell`, for a ranking of cards."""
+
+    def work(begun: CellRun) -> CellRun:
+        settled(cell.setting, options, cell.seed)  # says what it lacks
+        asks = (cell.setting.retrieval or "model").endswith("model")
+        return replace(begun, usage=_ranking(options) if asks else Usage(cost=0.0))
+
+    return concluded(replace(cell, test=cell.test[:0]), work)
 
 
 def _ranking(options: Options) -> Usage:
@@ -116,21 +133,27 @@ def _union(cells: Sequence[GridCell], usages: Sequence[Usage], grid: Grid, optio
     `k` or `n` choose the same judges, and take together what the largest of them takes; other ways to choose may find
     others, up to all that are generated. Each further ranking of the cards is a request.
     """
+    if grid.measure == "retrieval":  # the same cards with every seed
+        rankings = {
+            (cell.data, cell.setting.cards, cell.setting.retrieval): one
+            for cell, one in zip(cells, usages, strict=True)
+        }
+        return total_usage(list(rankings.values()))
     shared: dict[object, dict[object, list[tuple[Usage, GridCell]]]] = {}
     for cell, usage in zip(cells, usages, strict=True):
         of = cell.setting
         counts = options.judge_counts if of.generators is None else of.generators
         panel = options.panel if of.panel is None else of.panel
         seats = (of.bank, of.k, of.cards, of.retrieval) if panel and grid.measure == "metric" else ()
-        ways = shared.setdefault((*cell.key[:3], tuple(sorted(counts.items())), panel, seats), {})
+        ways = shared.setdefault((*cell.key[:3], tuple(counts.items()), panel, seats), {})
         ways.setdefault((of.bank, of.cards, of.retrieval), []).append((usage, cell))
     together = list[Usage]()
     for ways in shared.values():
         largest = [max(way, key=_requests) for way in ways.values()]
         most, cell = max(largest, key=_requests)
         bounds = [total_usage([usage for usage, _ in largest])]
-        if len(ways) > 1 and grid.measure != "retrieval":
-            everything = cell_usage(replace(cell, setting=replace(cell.setting, k=ALL)), options, grid.measure)
+        if len(ways) > 1:
+            everything = planned_cell(replace(cell, setting=replace(cell.setting, k=ALL)), options, grid.measure).usage
             asked = sum((one.setting.retrieval or "model").endswith("model") for _, one in largest)
             bounds.append(total_usage([everything, *[_ranking(options)] * asked]))
         together.append(max(most, min(bounds, key=lambda usage: usage.requests), key=lambda usage: usage.requests))
@@ -146,7 +169,7 @@ def _requests(one: tuple[Usage, GridCell]) -> int:
 def ablation_plan(tables: Mapping[str, Table], grid: Grid, optimizer: Options | None = None) -> str:
     """Say what `ablate` would do with the same arguments, and what it would cost; asks nothing."""
     options = optimizer or Options()
-    plan = plan_grid(tables, grid, options)
+    plan = plan_grid(tables, grid, options, reasons=True)
     few = sum(len(cell.learned) < cell.least for cell in plan.cells)
     kinds = {cell.setting.label for cell in plan.cells}
     sizes = sorted({cell.setting.rows or math.inf for cell in plan.cells})
@@ -156,6 +179,7 @@ def ablation_plan(tables: Mapping[str, Table], grid: Grid, optimizer: Options | 
         f"{count(len(plan.cells), 'cell')}: {count(len(kinds), 'setting')}, learning rows {', '.join(rows)}, "
         f"{count(grid.seeds, 'seed')}, {count(len(tables), 'data set')}",
         *([f"{count(few, 'cell')} will have too few learning rows and ask nothing"] if few else []),
+        *(f"{count(number, 'cell')} cannot be run: {why}" for why, number in plan.unusable.items()),
     ]
     for name, table in tables.items():
         own = [cell for cell in plan.cells if cell.data == name]

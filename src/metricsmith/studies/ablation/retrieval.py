@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from metricsmith.errors import DataError
+from metricsmith.formats import count
 from metricsmith.optimizers.candidates import card_ranking, pool_cards, recommender_of
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.splitting import configure
@@ -71,11 +72,12 @@ def rankings(runs: Sequence[CellRun], grid: Grid) -> tuple[RankingLine, ...]:
     a single cell: seeds of one data set share rows, so that it is no error of the mean.
     """
     lines = []
-    for label in dict.fromkeys(setting.label for part in grid.parts for setting in part.settings):
-        own = [run for run in runs if run.setting == label]
+    for label, rows in dict.fromkeys((setting.label, setting.rows) for part in grid.parts for setting in part.settings):
+        own = [run for run in runs if (run.setting, run.rows) == (label, rows)]
         done = [run for run in own if run.status == "done"]
         why = "; ".join(dict.fromkeys(f"{run.status}: {run.why}" for run in own if run.status != "done"))
-        lines.append(RankingLine(label, _measured(ndcg_at_k, done), _measured(recall_at_k, done), len(done), why))
+        name = f"{label}, {count(rows, 'learning row')}" if rows else label
+        lines.append(RankingLine(name, _measured(ndcg_at_k, done), _measured(recall_at_k, done), len(done), why))
     return tuple(lines)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
@@ -37,6 +38,7 @@ from metricsmith.version import __version__
 __all__ = ["JUDGEMENTS", "REPORT", "ablate"]
 
 JUDGEMENTS, REPORT = "judgements.sqlite", "ablation.json"
+MOST_FALLEN = 8  # lines on what fell away
 NOT_DONE = {
     "failed": "failed, and run again by the same command",
     "not run": "without what their setting needs",
@@ -164,7 +166,6 @@ def _record(
     retrieval = grid.measure == "retrieval"
     cells, parts = figures(runs, grid, tables)
     most = {name: max(len(one.test) for one in runs if one.data == name) for name in tables}
-    counts = Counter(one.status for one in runs)
     signature = [
         f"metricsmith {__version__}", f"grid {grid.title}, {grid.measure}",
         *(f"{name}: {run['data'][name]}" for name in tables), *dict.fromkeys(run["options"].values()), run["model"],
@@ -188,9 +189,21 @@ def _record(
         union=plan.union,
         summed=plan.summed,
         notes=tuple(f"{name}: {note}" for name, table in tables.items() for note in table.notes),
-        warnings=tuple(
-            f"{count(counts[status])} of {count(len(runs), 'cell')} not done: {why}"
-            for status, why in NOT_DONE.items()
-            if counts[status]
-        ),
+        warnings=tuple(_warnings(runs, retrieval)),
     )
+
+
+def _warnings(runs: Sequence[CellRun], retrieval: bool) -> Iterator[str]:
+    """Cells without a figure, and what fell away on the way to the others."""
+    counts = Counter(one.status for one in runs)
+    for status, why in NOT_DONE.items():
+        if counts[status]:
+            yield f"{count(counts[status])} of {count(len(runs), 'cell')} not done: {why}"
+    undefined = sum(one.status == "done" and math.isnan(one.tau) for one in runs)
+    if undefined and not retrieval:
+        yield f"{count(undefined)} of {count(len(runs), 'cell')} without a tau-b: constant predictions, or too few"
+    fallen = Counter(line for one in runs for line in one.fallen).most_common()
+    for line, number in fallen[:MOST_FALLEN]:
+        yield f"In {count(number, 'cell')}: {line}"
+    if len(fallen) > MOST_FALLEN:
+        yield f"{count(len(fallen) - MOST_FALLEN)} more lines on what fell away stand in {JOURNAL}"

@@ -55,13 +55,15 @@ class CellRun:
     names : tuple of str, length m
         What predicted: the induced metric, or each generated one where the grid measures candidates.
     values : tuple of tuples of float, shape (m, len(test))
-        Predictions, higher for better rows as far as their metric says; NaN where there is none.
+        Predictions, higher for higher ratings as far as their metric says; NaN where there is none.
     tau, interval
         Those of the induction's report; where candidates are measured, of their mean.
     ranking : tuple of str
         Where retrieval is measured: names of cards, best first.
     gains : mapping of str to float
         There: each card's worth on the learning rows.
+    fallen : tuple of str
+        What fell away on the way to a result, such as judges that could not be made.
     """
 
     setting: str
@@ -79,6 +81,7 @@ class CellRun:
     components: tuple[str, ...] = ()
     ranking: tuple[str, ...] = ()
     gains: dict[str, float] = field(default_factory=dict)
+    fallen: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
     @property
