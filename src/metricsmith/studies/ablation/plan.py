@@ -81,13 +81,16 @@ def plan_grid(tables: Mapping[str, Table], grid: Grid, options: Options, *, reas
             for rows, same in settings.items():
                 learned = learning_places(table, test, rows, seed)
                 cells += [GridCell(name, table, setting, seed, learned, test) for setting in same]
+    free = GridPlan(tuple(cells), Usage(cost=0.0), Usage(cost=0.0))
     if options.model is None and not reasons:
-        return GridPlan(tuple(cells), Usage(cost=0.0), Usage(cost=0.0))
+        return free
     plan = _planned_ranking if grid.measure == "retrieval" else partial(planned_cell, measure=grid.measure)
     planned = [plan(cell, options) for cell in cells]
+    why = dict(Counter(f"{one.status}: {one.why}" for one in planned if one.status not in ("done", "too few")))
+    if options.model is None:
+        return replace(free, unusable=why)
     usages = [one.usage for one in planned]
-    why = Counter(f"{one.status}: {one.why}" for one in planned if one.status not in ("done", "too few"))
-    return GridPlan(tuple(cells), _union(cells, usages, grid, options), total_usage(usages), dict(why))
+    return GridPlan(tuple(cells), _union(cells, usages, grid, options), total_usage(usages), why)
 
 
 def _planned_ranking(cell: GridCell, options: Options) -> CellRun:
