@@ -178,7 +178,7 @@ def test_the_study_in_small(lm, tmp_path):
     assert lines[VERIFIED].rollouts <= 46 - 1 + 6 + 4
     assert [line.failed for line in study.lines] == [0] * 5
     first, *others = (abs(measure.kendall_tau_b) for measure in study.measures)
-    assert [first, *others] == [1]
+    assert first == pytest.approx(np.nanmax(others))  # on four tasks as good as the best line of code, the turns
     gaps = study.monitor.gaps()
     assert gaps[0].reference == 0.25
     printed = write_study(study, tmp_path)
