@@ -54,6 +54,8 @@ def main() -> None:
         environment = ServiceWorld()
         if options.tau_bench:
             environment = TauBench(*tau)
+            for task, answer in environment.left_out.items():
+                print(f"task {task} is left out, a gold action of it fails: {answer}", file=sys.stderr)
         if options.offline:
             lm, extra = stack.enter_context(loopback()), controls(environment, options.seed)
         else:

@@ -53,7 +53,7 @@ class ServiceAgent(dspy.Module):
         Raises
         ------
         Exception
-            That of the model, if it does not answer.
+            That of a model which did not answer, the customer's included, or of the world; `on_failure` has seen it.
         """
         session = self._start(task, seed)
         react = copy.copy(self.react)  # shares the predictor, so that its turns stand in the program's trace
@@ -61,11 +61,12 @@ class ServiceAgent(dspy.Module):
         try:
             with dspy.context(lm=dspy.settings.lm.copy(rollout_id=seed)):
                 react(opening=session.opening)
+            if session.failure:
+                raise session.failure
+            episode = session.close()
         except Exception as problem:
             self._on_failure(problem)
             raise
-        finally:
-            episode = session.close()
         return dspy.Prediction(episode=episode, transcript=list(episode.messages))
 
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 
 TOPICS: Mapping[str, str] = {
-    "fee": r"\bfees?\b|\bcharges?\b|\bsurcharge\b|\bextra cost\b",
-    "refused": r"^(?=.*\b(?:mov|chang|rebook)).*\b(?:can ?not|can't|not possible|not allowed|unable|may not)\b",
+    "fee": r"(?<!\bno )(?<!\bno extra )(?<!\bwithout a )(?<!\bfree of )\b(?:fees?|charges?|surcharge|extra cost)\b",
+    "refused": r"^(?=.*\b(?:mov|chang|rebook))(?!.*\b(?:until|unless|without|find|before (?:i|you|we|\w+ing))\b)"
+    r".*\b(?:can ?not|can't|not possible|not allowed|unable|may not)\b",
     "name": r"\b(?:your|full|holder's) name\b|\bwho (?:am i|are you)\b",
     "born": r"\bbirth(?:day|date)?\b|\bborn\b|\bdob\b",
     "booking": r"\bbooking(?:'s)? (?:number|code|reference|id)s?\b|\bwhich bookings?\b|\breference\b",
@@ -26,8 +27,8 @@ ASKS = r"\?|\bplease\b|\b(?:tell|give|send) me\b|\bprovide\b|\blet me know\b|\bi
 def reply(says: Mapping[str, str], text: str) -> tuple[str, bool]:
     """Return the answer to a turn of the agent by what the customer `says` on `TOPICS`, and whether it is the last one.
 
-    A refusal is answered wherever it stands and a fee where anything is asked; every other topic only in a sentence
-    that asks for it. The customer takes leave when asked for more wishes and for nothing else.
+    A refusal for good is answered wherever it stands and a fee where anything is asked; every other topic only in a
+    sentence that asks for it. The customer takes leave when asked for more wishes and for nothing else.
     """
     sentences = re.split(r"(?<=[.!?])\s+", text.replace("’", "'"))
     asking = [one for one in sentences if _has(ASKS, [one])]

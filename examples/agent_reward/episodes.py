@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -42,6 +43,17 @@ class Episode:
     lacks: tuple[str, ...] = ()  # why the reward is 0, in a sentence each, such as a rule that was broken
 
 
+class ServiceTool(dspy.Tool):
+    """A tool that passes on whatever arguments it gets, to be answered where they arrive and recorded.
+
+    `dspy.Tool` refuses those that do not fit the schema, which is here for the agent to read.
+    """
+
+    def __call__(self, /, **arguments: Any) -> Any:
+        """Call the function."""
+        return self.func(**arguments)
+
+
 def spoken(messages: Messages) -> Messages:
     """The turns that the customer says or hears; calls of tools and their answers are not among them."""
     return [turn for turn in messages if turn["role"] != "tool" and not turn["content"].startswith(CALL)]
@@ -52,32 +64,45 @@ class Session(ABC):
 
     Parameters
     ----------
-    tools : iterable of dspy.Tool
+    tools : iterable of ServiceTool
         Names, descriptions and arguments; calls go to `answer` and into `messages` and `calls`.
 
     Attributes
     ----------
     opening : str
         The customer's first turn.
-    tools : dict of str to dspy.Tool
+    tools : dict of str to ServiceTool
     over : bool
         Whether the customer has gone.
+    failure : Exception, optional
+        What broke the conversation off, such as a customer's model that did not answer: nothing there is to be judged.
     """
 
     opening: str
+    failure: Exception | None
 
-    def __init__(self, tools: Iterable[dspy.Tool]) -> None:
-        self.over = False
+    def __init__(self, tools: Iterable[ServiceTool]) -> None:
+        self.over, self.failure = False, None
         self.messages: list[Mapping[str, Any]] = []
         self.calls: list[Call] = []
         self.tools = {tool.name: tool.model_copy(update={"func": partial(self._call, tool.name)}) for tool in tools}
 
     def _call(self, tool: str, /, **arguments: Any) -> str:
-        answer = self.answer(tool, arguments)
+        with self.failing():
+            answer = self.answer(tool, arguments)
         self.calls.append(Call(tool, arguments, answer))
         content = CALL + json.dumps({"name": tool, "arguments": arguments}, ensure_ascii=False)
         self.messages += [{"role": "assistant", "content": content}, {"role": "tool", "content": answer}]
         return answer
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Let an error within end the conversation, and keep it: `dspy.ReAct` shows errors of tools to the agent."""
+        try:
+            yield
+        except Exception as problem:
+            self.over, self.failure = True, problem
+            raise
 
     @abstractmethod
     def answer(self, tool: str, arguments: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
-"""A model for the study without a key: agent, reflector and judge, each of which knows only what its prompt says.
+"""A model for the study without a key: agent, reflector and judge, the last two of which know their prompt alone.
 
-The agent works through `agent_reward.scripted` and obeys exactly the rules that its instruction states. The reflector
+The agent knows its task by the customer's opening and plays that task's script (`agent_reward.scripted`); of its
+instruction depends which rules it obeys, and nothing else. The reflector
 adds one rule to an instruction, and only one whose breach stands in the feedback that it was sent. The generator of
 judges names a quality for each rule of the policy in the task's description and two besides; a judge reads the
 transcript and says whether its rule was broken.
@@ -39,7 +40,11 @@ def loopback() -> Iterator[dspy.LM]:
 
 
 def controls(world: ServiceWorld, seed: int = 0) -> Mapping[str, tuple[ServiceWorld, Reward]]:
-    """Worlds and rewards from which nothing can be learned: every task judged as another one, and empty feedback."""
+    """Worlds and rewards from which nothing can be learned: every task judged as another one, and empty feedback.
+
+    By the gold of another task an agent earns the same whatever rules it obeys, so that GEPA has nothing to accept.
+    Both therefore test the wiring of the loop, that nothing of the truth leaks past reward and feedback, and no more.
+    """
     train = list(world.tasks["train"])
     order = random.Random(seed).sample(train, len(train))
     shuffled = ServiceWorld(dict(zip(order, [*order[1:], order[0]], strict=True)))  # one circle: no task is itself

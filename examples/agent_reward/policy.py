@@ -39,8 +39,18 @@ POLICY = "\n".join(
 
 
 def is_told(fact: str, text: str) -> bool:
-    """Whole tokens only: ``14`` is told by "14 euros." or "€14.00", and neither by "140" nor by "14:30" nor "2.14"."""
-    token = rf"(?<!\w)(?<!\d[.,:-]){re.escape(fact)}(?:\.00)?(?!\w)(?![.,:-]\d)"
+    """Whole tokens only: ``14`` is told by "14 euros." or "EUR14.00", and neither by "140" nor by "14:30" nor "2.14".
+
+    A time of day such as ``17:14`` is told by "5:14 PM", "17:14-19:02" and "T17:14:00", too.
+    """
+    start, wanted, marks = r"(?<!\w)|(?<=\bEUR)", re.escape(fact) + r"(?:\.00)?", ".,:-"
+    if time := re.fullmatch(r"(\d\d):(\d\d)", fact):
+        hour, minute = int(time[1]), time[2]
+        half, other = "ap" if hour < 12 else "pa"
+        whole, short = (rf"0?{number}:{minute}(?::00)?" for number in (hour, hour % 12 or 12))
+        start, marks = r"(?<!\w)|(?<=\dT)", ".,:"
+        wanted = rf"(?:{whole}(?!\s?{other}\.?m)|{short}(?=\s?{half}\.?m))"
+    token = rf"(?:{start})(?<!\d[{marks}]){wanted}(?=EUR\b|\W|$)(?![{marks}]\d)"
     return re.search(token, text, re.IGNORECASE) is not None
 
 

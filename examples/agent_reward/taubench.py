@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from typing import Any
 
 import dspy
 
-from agent_reward.episodes import Episode, Session, spoken
+from agent_reward.episodes import Episode, ServiceTool, Session, spoken
 from metricsmith import DataError, NeedsError, OptionError
 from metricsmith.rendering import render_messages
 
@@ -48,10 +49,10 @@ class TauBench:
     """The airline tasks of a checkout of tau-bench, the first half to learn from and the second to test on.
 
     Each call has a process of the benchmark's interpreter, in which the conversation's calls so far are made again, so
-    that nothing is left running. It runs the benchmark's tools, in conversations and for the gold actions, and sees no
-    key: customer and agent are asked by our process. The reward is the benchmark's: 1 if the database equals that after
-    the gold actions and every output stands in a turn of the agent. Where its limit of steps ends a conversation the
-    benchmark gives 0; `TauSession.close` judges.
+    that nothing is left running. It runs the benchmark's tools, in conversations and for the gold actions, with no key
+    in its environment, though as the same user: customer and agent are asked by our process. The reward is the
+    benchmark's: 1 if the database equals that after the gold actions and every output stands in a turn of the agent.
+    Where its limit of steps ends a conversation the benchmark gives 0; `TauSession.close` judges.
 
     Parameters
     ----------
@@ -61,8 +62,15 @@ class TauBench:
         An interpreter that has what the benchmark's tools and tasks import (pydantic).
     tasks : path, optional
         The ``tasks.json`` of tau2-bench's airline, whose stories, gold actions and outputs then replace the checkout's.
+        Those with gold actions that fail on the checkout's tools are left out.
     timeout : float
         Seconds that the process may take for an answer.
+
+    Attributes
+    ----------
+    left_out : dict of str to str
+        The tasks that are left out, with the answer to the gold action that failed: doing nothing might earn their
+        reward.
 
     Raises
     ------
@@ -92,9 +100,10 @@ class TauBench:
         described = self.ask("describe")
         self.policy: str = described["policy"]
         self.stories: Mapping[str, str] = {str(place): one for place, one in enumerate(described["stories"])}
-        # The arguments as the benchmark has them: 50 stays 50, and any one goes through, to be answered there.
+        self.left_out: Mapping[str, str] = described["failing"] if tasks else {}
+        self.stories = {task: story for task, story in self.stories.items() if task not in self.left_out}
         self.tools = [
-            dspy.Tool(dict, one["name"], one["description"], one["parameters"]["properties"], arg_types={})
+            ServiceTool(dict, one["name"], one["description"], one["parameters"]["properties"])
             for one in described["tools"]
         ]
         ids, half = tuple(self.stories), len(self.stories) // 2
@@ -109,34 +118,36 @@ class TauBench:
             If there is no such task.
         """
         if task not in self.stories:
-            raise OptionError(f"there is no task {task!r}: give a number from '0' to '{len(self.stories) - 1}'")
+            raise OptionError(f"there is no task {task!r}: give one of {', '.join(self.stories)}")
         return TauSession(self, task, seed)
 
     @cached_property
     def free(self) -> tuple[str, ...]:
         """The tasks whose reward an agent earns that changes nothing and tells nothing: the floor of the scale."""
-        return tuple(map(str, self.ask("free")["free"]))
+        return tuple(task for task in map(str, self.ask("free")["free"]) if task in self.stories)
 
     def ask(self, what: str, **request: Any) -> dict[str, Any]:
         """The benchmark's answer to a request, from a process that ends with it."""
-        words = ""
         try:
-            done = subprocess.run(
-                self._command, input=json.dumps({"do": what, **request}), capture_output=True, timeout=self._timeout,
-                encoding="utf-8", errors="replace", check=False,
+            process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                encoding="utf-8", errors="replace", start_new_session=True,
                 env={name: os.environ[name] for name in KEPT if name in os.environ},
             )  # fmt: skip
         except OSError as problem:
             raise NeedsError(f"{problem}: name the python of an environment that has pydantic") from problem
-        except subprocess.TimeoutExpired:
-            how = f"took over {self._timeout:g} s"
-        else:
-            if done.returncode == 0:
-                return dict(json.loads(done.stdout))
-            how, words = "ended", done.stderr[-LAST_WORDS:].strip()
+        with process:
+            try:
+                answer, words = process.communicate(json.dumps({"do": what, **request}), self._timeout)
+                return dict(json.loads(answer))
+            except ValueError:  # it ended before it answered
+                how = "ended"
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # and what it started
+                how, words = f"took over {self._timeout:g} s", process.communicate()[1]
         raise DataError(
-            f"tau-bench's process {how} when asked to {what}. Its last words: {words or 'none'}. Install what it lacks "
-            "into its environment, mend the checkout, or raise timeout="
+            f"tau-bench's process {how} when asked to {what}. Its last words: {words[-LAST_WORDS:].strip() or 'none'}. "
+            "Install what it lacks into its environment, mend the checkout, or raise timeout="
         )
 
 
@@ -184,7 +195,7 @@ class TauSession(Session):
 
     def _reply(self) -> str:
         bench, heard = self._bench, spoken(self.messages)
-        with dspy.context(trace=None):  # the customer is no part of the program that is optimised
+        with self.failing(), dspy.context(trace=None):  # the customer is no part of the program that is optimised
             answer = bench.customer(
                 story=bench.stories[self._task],
                 conversation=render_messages(heard) if heard else "",

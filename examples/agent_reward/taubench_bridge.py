@@ -32,10 +32,12 @@ class Airline:
         self.texts = {file.stem: file.read_text("utf-8") for file in (self.place / "data").glob("*.json")}
 
     def describe(self):
-        """The policy, the tools' schemas, and of each task the customer's story."""
+        """The policy, the tools' schemas, of each task the customer's story, and the tasks whose gold actions fail."""
         infos = [tool.get_info()["function"] for tool in self.tools.values()]
         policy = (self.place / "wiki.md").read_text("utf-8")
-        return {"policy": policy, "tools": infos, "stories": [task.instruction for task in self.tasks]}
+        failing = {place: answer for place in range(len(self.tasks)) if (answer := self.failure(place))}
+        stories = [task.instruction for task in self.tasks]
+        return {"policy": policy, "tools": infos, "stories": stories, "failing": failing}
 
     def call(self, calls):
         """The answer to the last of a conversation's calls."""
@@ -64,7 +66,17 @@ class Airline:
 
     def gold(self, task):
         """The state after a task's gold actions, as ``Env.calculate_reward`` replays them."""
-        return self.after([(one.name, one.kwargs) for one in self.tasks[task].actions if one.name != self.ending])
+        return self.after(self.gold_calls(task))
+
+    def gold_calls(self, task):
+        """A task's gold actions but for the one that ends a conversation."""
+        return [(one.name, one.kwargs) for one in self.tasks[task].actions if one.name != self.ending]
+
+    def failure(self, task):
+        """The answer to the first of a task's gold actions that fails on these tools; empty if all are done."""
+        data = self.new()
+        answers = (self.invoked(tool, data, arguments) for tool, arguments in self.gold_calls(task))
+        return next((answer for answer in answers if answer.startswith(("Unknown action ", "Error: "))), "")
 
     def after(self, calls):
         """Hash of the database after calls; keys, values, their types and the order of lists make the difference."""

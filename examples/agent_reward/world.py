@@ -7,10 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import dspy
-
 from agent_reward.customer import reply
-from agent_reward.episodes import Episode, Session, spoken
+from agent_reward.episodes import Episode, ServiceTool, Session, spoken
 from agent_reward.policy import POLICY, RULES, broken, is_told
 from agent_reward.tasks import SIDES, Task, tasks
 from agent_reward.tools import TOOLS, new_database, state_of
@@ -106,13 +104,12 @@ class ServiceSession(Session):
 
 
 @cache
-def _described() -> tuple[dspy.Tool, ...]:
-    """The tools as an agent sees them, without the database; any argument goes through, to be answered."""
-    seen = []
-    for tool in map(dspy.Tool, TOOLS.values()):
+def _described() -> tuple[ServiceTool, ...]:
+    """The tools as an agent sees them, without the database."""
+    seen = tuple(map(ServiceTool, TOOLS.values()))
+    for tool in seen:
         del tool.args["db"]
-        seen.append(tool.model_copy(update={"arg_types": {}, "has_kwargs": True}))
-    return tuple(seen)
+    return seen
 
 
 def _task(task: str) -> Task:

@@ -143,6 +143,8 @@ SILENT = (
     "The voucher was added, with no charges to you and nothing to refund.",
     "How is the weather with you?",
     "Your crossing is booked for all passengers.",
+    "I can't change anything before I know your date of birth. Could you tell me?",
+    "There is no fee for that. All right?",
 )
 
 
@@ -182,6 +184,12 @@ def test_a_customer_answers_several_questions_at_once_and_admits_not_to_know():
         ("Let me know which sailing you prefer.", {"crossing"}),
         ("Moving it incurs a charge of €15. Shall I go ahead?", {"fee"}),
         ("I'm unable to change this booking a second time.", {"refused"}),
+        ("It cannot be changed, as it was moved before.", {"refused"}),
+        ("I cannot move it until I have checked that. What is the date of birth?", {"born"}),
+        ("Without your name I can't move it. What is your name?", {"name"}),
+        ("I cannot find that booking to move it.", set()),
+        ("There is no fee for that. Which crossing do you want?", {"crossing"}),
+        ("There is no fee for flex, and a fee of 15 euros here. Do you agree?", {"fee"}),
         ("I cannot find that booking.", set()),
         ("I will move it free of charges.", set()),
         ("Your new date is noted, and the voucher is on its way.", set()),
@@ -243,6 +251,21 @@ def test_a_customer_hangs_up_at_last():
         ("B41", "Your number is B410.", False),
         ("09:34", "At 09:34, as ever.", True),
         ("09:34", "At 09:345.", False),
+        ("09:34", "At 9:34 AM.", True),
+        ("09:34", "At 9:34 PM or 19:34.", False),
+        ("17:14", "17:14-19:02", True),
+        ("19:02", "17:14-19:02", True),
+        ("17:14", "At 5:14 PM.", True),
+        ("17:14", "At 5:14 p.m.", True),
+        ("17:14", "At 5:14, 5:14 AM or 15:14 pm.", False),
+        ("15:31", "departs 2027-06-16T15:31", True),
+        ("15:31", "departs 2027-06-16T15:31:00", True),
+        ("15:31", "At 15:31:20.", False),
+        ("27", "EUR27", True),
+        ("27", "27EUR", True),
+        ("27", "27€", True),
+        ("27", "27EURX, 27E, EUR270 or EUR2.27", False),
+        ("14", "2027-06-16T14", False),
     ],
 )
 def test_a_fact_is_told_as_a_whole_token(fact, text, told):
@@ -340,6 +363,9 @@ def test_wrong_arguments_of_a_tool_are_an_answer_that_says_what_to_do():
     assert json.loads(tools["find_customer"](name="ada tveit"))["bookings"] == ["B01", "B02"]
     wanted = {"origin": "Norhavn", "destination": "lyra", "date": "2027-06-13"}
     assert len(json.loads(tools["find_connections"](**wanted))["connections"]) == 2
+    assert "Error: euros is '20'; it must be a whole number" in tools["give_voucher"](customer="C03", euros="20")
+    assert tools["get_booking"](booking=["B25"]) == "Error: unhashable type: 'list'"
+    assert session.calls[-2].arguments == {"customer": "C03", "euros": "20"}
     assert [call.tool for call in session.calls][1:3] == ["cancel_booking"] * 2  # refused calls are recorded
     with pytest.raises(DataError, match="allowed are 'money' and 'voucher'"):
         cancel_booking(new_database(), "B25", "cash")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 import runpy
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from agent_reward import recorded
 
 from metricsmith import score
@@ -43,8 +45,16 @@ def test_counts_in_the_text_are_those_of_the_calls_in_the_agents_turns(path, run
 
 
 def test_the_agreement_of_counts_with_the_reward_is_remade(runs):
-    """The plan of this study measured them elsewhere: +.449 [.24, .66], +.379 [.10, .66], +.300 [.01, .59]."""
+    """Leave one task out and Student's t, by SciPy's tau-b and quantile; the figures of the page, on this file."""
     found = recorded.agreement(runs)
+    tasks, rewards = np.array([row.group for row in runs.rows]), np.array([row.reward for row in runs.rows])
+    for (one, plain), of in zip(found, recorded.BASELINES.values(), strict=True):
+        counts, names = np.array([of(row.output) for row in runs.rows]), sorted(set(tasks))
+        left = [scipy.stats.kendalltau(counts[tasks != name], rewards[tasks != name])[0] for name in names]
+        error = math.sqrt((len(names) - 1) * np.var(left))
+        half = scipy.stats.t.ppf(0.975, len(names) - 1) * error
+        whole = scipy.stats.kendalltau(counts, rewards)[0]
+        assert (one.kendall_tau_b, plain.low, plain.high) == pytest.approx((whole, whole - half, whole + half))
     rounded = {
         one.name: (round(one.kendall_tau_b, 3), round(plain.low, 2), round(plain.high, 2)) for one, plain in found
     }
@@ -82,6 +92,18 @@ def test_the_rewards_of_the_tasks_held_back_change_no_number(runs):
             runs.rows[place].reward = 1 - runs.rows[place].reward
     assert np.isnan(first[~held]).all()
     np.testing.assert_array_equal(first, again)
+
+
+def test_a_count_is_chosen_with_its_sign_from_the_tasks_learned_from_alone(runs):
+    tasks, rewards = np.array([row.group for row in runs.rows]), np.array([row.reward for row in runs.rows])
+    learned = ~recorded._held_back(tasks, seed=3)
+    chosen = recorded._chosen(runs, learned)
+    counts = [np.array([of(row.output) for row in runs.rows]) for of in recorded.COUNTS]
+    taus = [scipy.stats.kendalltau(one[learned], rewards[learned])[0] for one in counts]
+    assert scipy.stats.kendalltau(chosen[learned], rewards[learned])[0] == pytest.approx(max(map(abs, taus)))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(recorded, "_rewards", lambda _: np.where(learned, rewards, 1 - rewards))
+        np.testing.assert_array_equal(recorded._chosen(runs, learned), chosen)
 
 
 @pytest.mark.slow

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import dspy
 import pandas as pd
 import pytest
+from agent_reward.agent import ServiceAgent
 from agent_reward.taubench import TauBench
 
 from metricsmith.data import read_taubench
@@ -111,7 +115,10 @@ def test_wrong_calls_are_answered_and_change_nothing(bench):
     assert session.tools["look_up"](seat="A9") == "Error: 'A9'"
     assert session.tools["look_up"](seat="A1") == "[1, 'pit']"  # which also prints, past the protocol
     assert "unexpected keyword" in session.tools["look_up"](place="A1")
-    assert session.close().reward == 1
+    assert session.tools["look_up"](seat=["A1"]) == "Error: unhashable type: 'list'"  # past the schema, to the tool
+    episode = session.close()
+    assert episode.reward == 1
+    assert [call.arguments for call in episode.calls][2:] == [{"place": "A1"}, {"seat": ["A1"]}]
 
 
 def test_a_transfer_ends_the_conversation(bench):
@@ -172,19 +179,62 @@ def test_the_process_sees_no_key_and_leaves_nothing_in_the_checkout(tmp_path, mo
 
 
 def test_a_process_that_ends_is_an_error_with_its_last_words(bench):
-    session = bench.start("0")
-    with pytest.raises(DataError, match=r"ended when asked to call\. Its last words: .*the floor is wet"):
-        session.tools["fall"]()
-    with pytest.raises(DataError, match="ended when asked to judge"):
-        session.close()
+    for code in (3, 0):
+        session = bench.start("0")
+        with pytest.raises(DataError, match=r"ended when asked to call\. Its last words: .*the floor is wet"):
+            session.tools["fall"](code=code)
+        with pytest.raises(DataError, match="ended when asked to judge"):
+            session.close()
 
 
-def test_a_process_that_takes_too_long_is_an_error(folder):
-    impatient = TauBench(folder, timeout=1.5).start("0")
-    with pytest.raises(DataError, match=r"took over 1.5 s when asked to call"):
+def test_a_process_that_takes_too_long_is_an_error_and_gone_with_what_it_started(folder):
+    """Had the sleeper lived on, its hold on stderr would have kept us for a minute."""
+    began, impatient = time.monotonic(), TauBench(folder, timeout=1.5).start("0")
+    with pytest.raises(DataError, match=r"took over 1.5 s when asked to call\. Its last words: good night"):
         impatient.tools["sleep"]()
+    assert impatient.tools["look_up"](seat="A1") == "Error: the conversation is over"  # the hang is not replayed
     with pytest.raises(DataError):
         impatient.close()
+    assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize(("step", "error"), [(("say", {"text": "Good day."}), dspy.LMError), (("fall", {}), DataError)])
+def test_a_conversation_that_breaks_off_is_counted_and_never_a_reward(bench, step, error):
+    """The customer opens and then answers no more, or a tool ends the benchmark's process."""
+    turns = iter([{"turn": "Move me to row 7.", "ended": False}])
+
+    def answered(prompt):
+        if "ended" in prompt.rpartition("Respond with")[2]:
+            return next(turns, 400)
+        tool, arguments = ("finish", {}) if "[[ ## observation_0 ## ]]" in prompt else step
+        return {"next_thought": "So be it.", "next_tool_name": tool, "next_tool_args": arguments}
+
+    failed = []
+    with GivenModel(answered) as model, dspy.context(lm=model.lm(num_retries=0)):
+        with pytest.raises(error) as raised:
+            ServiceAgent(bench, on_failure=failed.append)(task="0")
+    assert failed == [raised.value]
+
+
+def test_corrected_tasks_that_the_tools_of_the_checkout_cannot_serve_are_left_out(folder, tmp_path):
+    """Their gold would be the database as it was, and doing nothing earn the reward."""
+    gold = [("fly", {}), ("move", {**MOVE, "aisle": 1}), ("look_up", {"seat": "A9"}), ("move", MOVE), ("look_up", {})]
+    tasks = [
+        {
+            "user_scenario": {"instructions": {"reason_for_call": f"Wish {place}."}},
+            "evaluation_criteria": {"actions": [{"name": name, "arguments": arguments}], "communicate_info": []},
+        }
+        for place, (name, arguments) in enumerate([*gold, ("transfer_to_human_agents", {"summary": "no"})])
+    ]
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks), "utf-8")
+    bench = TauBench(folder, tasks=tmp_path / "tasks.json")
+    assert bench.left_out["0"] == "Unknown action fly"
+    assert bench.left_out["2"] == "Error: 'A9'"
+    assert set(bench.left_out) == {"0", "2", "4"}
+    assert bench.tasks == {"train": ("1",), "test": ("3", "5")}
+    assert bench.free == ("5",)
+    with pytest.raises(OptionError, match="there is no task '2': give one of 1, 3, 5"):
+        bench.start("2")
 
 
 def test_what_is_missing_is_said(bench, folder, tmp_path):
@@ -192,7 +242,7 @@ def test_what_is_missing_is_said(bench, folder, tmp_path):
         TauBench(tmp_path)
     with pytest.raises(NeedsError, match=r"no-such-python.*an environment that has pydantic"):
         TauBench(folder, "no-such-python")
-    with pytest.raises(OptionError, match="there is no task '3': give a number from '0' to '2'"):
+    with pytest.raises(OptionError, match="there is no task '3': give one of 0, 1, 2"):
         bench.start("3")
     broken = make_checkout(tmp_path)
     (broken / "tau_bench" / "types.py").write_text("import not_installed_here", "utf-8")
@@ -200,13 +250,14 @@ def test_what_is_missing_is_said(bench, folder, tmp_path):
         TauBench(broken)
 
 
-def test_the_block_of_the_page_runs_on_a_checkout(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_the_block_of_the_page_runs_in_the_folder_that_the_page_names(tmp_path):
     make_checkout(tmp_path / "tau-bench")
-    page = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text("utf-8")
-    (block,) = re.findall(r"```python\n(from agent_reward.taubench .*?)```", page, re.DOTALL)
-    exec(compile(block, "experiments.md", "exec"), {})
-    assert capsys.readouterr().out == "doing nothing earns the reward in 1 of 3 tasks: 1\n"
+    root, there = Path(__file__).parents[2], tmp_path / "examples"
+    shutil.copytree(root / "examples" / "agent_reward", there / "agent_reward")
+    page = (root / "docs" / "experiments.md").read_text("utf-8")
+    (block,) = re.findall(r"in `examples/`:\n\n```python\n(from agent_reward.taubench .*?)```", page, re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", block], cwd=there, capture_output=True, text=True, check=True)
+    assert done.stdout == "doing nothing earns the reward in 1 of 3 tasks: 1\n"
 
 
 RULE = "Seat every guest in the row that was asked for."

@@ -18,8 +18,8 @@ class Task:
 
 TOOLS = """
 import os
+import subprocess
 import sys
-import time
 
 
 class Tool:
@@ -66,16 +66,17 @@ class Sees(Tool):
 class Fall(Tool):
     name, text, properties = "fall", "End the process.", {}
 
-    def invoke(data):
+    def invoke(data, code=3):
         print("the floor is wet", file=sys.stderr, flush=True)
-        os._exit(3)
+        os._exit(code)
 
 
 class Sleep(Tool):
-    name, text, properties = "sleep", "Take a minute.", {}
+    name, text, properties = "sleep", "Take a minute, in a process that holds stderr open.", {}
 
     def invoke(data):
-        time.sleep(60)
+        print("good night", file=sys.stderr, flush=True)
+        subprocess.run([sys.executable, "-c", "import time; time.sleep(60)"])
 
 
 class Transfer(Tool):
