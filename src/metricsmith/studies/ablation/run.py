@@ -22,6 +22,7 @@ from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.spending import spending, times
 from metricsmith.optimizers.splitting import Division
 from metricsmith.records import Usage
+from metricsmith.report.ablation.document import ABLATION_FILES
 from metricsmith.report.ablation.record import Ablation, GridData
 from metricsmith.scoring.local import told_once
 from metricsmith.scoring.progress import progress_bar
@@ -36,10 +37,10 @@ from metricsmith.version import __version__
 
 __all__ = ["JUDGEMENTS", "REPORT", "ablate"]
 
-JUDGEMENTS, REPORT = "judgements.sqlite", "ablation.json"
+JUDGEMENTS, REPORT = "judgements.sqlite", ABLATION_FILES[-1]
 NOT_DONE = {
-    "failed": "failed, and run again by the same command",
-    "not run": "without what their setting needs",
+    "failed": "failed; the same command runs those again in which the model did",
+    "not run": "without what their setting needs; the same command looks for it again",
     "too few": "too few learning rows",
 }
 
@@ -70,10 +71,11 @@ def ablate(
     folder : path, optional
         Where every cell is written as it ends (``cells.jsonl``), and judgements are kept (``judgements.sqlite``, unless
         the optimizer has a store). The same call goes on from there: cells that ended are not run again, but for those
-        that failed, and what an interrupted cell has asked is in the store and in DSPy's cache. `write_ablation`
-        writes the report into it.
+        in which the model failed or whose needs were not here, and what an interrupted cell has asked is in the store
+        and in DSPy's cache. `write_ablation` writes the report into it.
     force : bool
-        Begin anew in a folder with a finished grid, or with another one; judgements stay.
+        Begin anew, whatever cells `folder` holds: of a finished grid, of another one, or of this one, unfinished. They
+        are thrown away; judgements stay.
 
     Returns
     -------
@@ -96,6 +98,8 @@ def ablate(
         own_store = options.store is None and options.model is not None
         stored = replace(options, store=home / JUDGEMENTS) if own_store else options
         with Journal(home / JOURNAL, run, force=force) as journal:
+            if journal.anew:  # a report that lies here is of another grid
+                (home / REPORT).unlink(missing_ok=True)
             left = [cell for cell in plan.cells if cell.key not in journal.ended]
             if not left and not force and (home / REPORT).exists():
                 raise OptionError(
@@ -104,7 +108,7 @@ def ablate(
                 )
             _run(left, grid, stored, plan, journal)
             runs = [journal.ended[cell.key] for cell in plan.cells]
-    return _record(tables, grid, options, plan, runs, run)
+    return _record(tables, grid, options, plan, runs, run, journal.spent)
 
 
 def _run(cells: Sequence[GridCell], grid: Grid, options: Options, plan: GridPlan, journal: Journal) -> None:
@@ -160,6 +164,7 @@ def _record(
     plan: GridPlan,
     runs: Sequence[CellRun],
     run: Mapping[str, Any],
+    spent: Usage,
 ) -> Ablation:
     retrieval = grid.measure == "retrieval"
     cells, parts = figures(runs, grid, tables)
@@ -184,7 +189,7 @@ def _record(
         seeds=grid.seeds,
         model=str(getattr(options.model, "model", "") or ""),
         signature=" | ".join(signature),
-        usage=sum((one.usage for one in runs), Usage()),
+        usage=spent,
         union=plan.union,
         summed=plan.summed,
         notes=tuple(f"{name}: {note}" for name, table in tables.items() for note in table.notes),

@@ -62,6 +62,8 @@ class CellRun:
         Where retrieval is measured: names of cards, best first.
     gains : mapping of str to float
         There: each card's worth on the learning rows.
+    final : bool
+        False where the same cell may come out otherwise tomorrow: the model failed, or something is not here.
     """
 
     setting: str
@@ -80,6 +82,7 @@ class CellRun:
     ranking: tuple[str, ...] = ()
     gains: dict[str, float] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
+    final: bool = True
 
     @property
     def key(self) -> CellKey:
