@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import dspy
 import pytest
 
 from loopback import own_axes, serve
 from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.programs.recommenders.bm25 import BM25Recommender
+from metricsmith.programs.recommenders.language_model import PipelineRecommender
 from metricsmith.report.ablation.document import write_ablation
+from metricsmith.scoring.callables import CallableMetric
 from metricsmith.studies.ablation import cells
 from metricsmith.studies.ablation.grid import Grid, Setting, SettingTable
 from metricsmith.studies.ablation.run import ablate
@@ -42,6 +46,58 @@ def optimizer(**options):
 def timeless(record):
     """A record without the seconds that it took."""
     return re.sub(r"'seconds': [\d.e-]+", "", repr(record.as_dict()))
+
+
+def scored_by(body):
+    """A function called `own`, whose number is given as source text."""
+    named = {}
+    exec(f"def own(example, pred):\n    return {body}", named)
+    return named["own"]
+
+
+def outline(metric):
+    """A table, a grid of one cell, and options with a metric of one's own."""
+    return {"notices": rated_table(sources=14)}, of(Setting("own", bank="none", n=1)), optimizer(metrics=[metric])
+
+
+def test_a_function_is_known_by_its_code(tmp_path):
+    ablate(*outline(scored_by("len(pred.output)")), folder=tmp_path)
+    ablate(*outline(scored_by("len(pred.output)")), folder=tmp_path)
+    for other in ("len(pred.input)", "len(pred.output) + 1", "sum(1 for word in pred.output.split())"):
+        with pytest.raises(OptionError, match="another run, which differs in metrics"):
+            ablate(*outline(scored_by(other)), folder=tmp_path)
+    inside = "sum(map(lambda word: {}, pred.output.split()))"
+    ablate(*outline(scored_by(inside.format("len(word)"))), folder=tmp_path, force=True)
+    with pytest.raises(OptionError, match="another run, which differs in metrics"):
+        ablate(*outline(scored_by(inside.format("-len(word)"))), folder=tmp_path)
+
+
+def test_a_function_that_is_more_than_its_code_needs_a_version_to_be_kept(tmp_path):
+    least = 3
+
+    def long(example, pred):
+        return sum(len(word) > least for word in pred.output.split())
+
+    with pytest.raises(OptionError, match=r"whether 'long' is the same function .*CallableMetric\(f, version='1'\)"):
+        ablate(*outline(long), folder=tmp_path)
+    assert not list(tmp_path.iterdir())
+    assert ablate(*outline(long)).cells[0].status == "done"  # of which nothing is kept
+    ablate(*outline(CallableMetric(long, version="1")), folder=tmp_path)
+    ablate(*outline(CallableMetric(long, version="1")), folder=tmp_path)
+    with pytest.raises(OptionError, match="another run, which differs in metrics"):
+        ablate(*outline(CallableMetric(long, version="2")), folder=tmp_path)
+
+
+def test_cells_of_another_adapter_ranking_repetition_or_strictness_are_refused(tables, tmp_path):
+    nobody = dspy.LM("openai/nobody", api_base="http://127.0.0.1:9/v1", api_key="none")
+    ranked = optimizer(recommender=BM25Recommender(), lm=nobody)
+    ablate(tables, GRID, ranked, folder=tmp_path)
+    second = {"recommender": PipelineRecommender(BM25Recommender(), None)}
+    for what, options in (("recommender", second), ("repetition", {"repetition": 1}), ("strict", {"strict": True})):
+        with pytest.raises(OptionError, match=rf"another run, which differs in [\w, ]*{what}"):
+            ablate(tables, GRID, replace(ranked, **options), folder=tmp_path)
+    with dspy.context(adapter=dspy.JSONAdapter()), pytest.raises(OptionError, match="differs in adapter"):
+        ablate(tables, GRID, ranked, folder=tmp_path)
 
 
 def test_a_report_of_another_grid_does_not_make_a_grid_finished(tables, tmp_path):

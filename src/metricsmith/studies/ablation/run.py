@@ -8,15 +8,18 @@ from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import CodeType, FunctionType
 from typing import Any
 
 from metricsmith.bank.base import numbers_kept
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
 from metricsmith.formats import count, jsonable
-from metricsmith.metric import content_hash
+from metricsmith.metric import Metric, content_hash
+from metricsmith.model_calls.adapters import adapter_in_force
+from metricsmith.model_calls.models import form_identity, identity
 from metricsmith.model_calls.rate_limiter import spanning
-from metricsmith.optimizers.candidates import candidates_kept
+from metricsmith.optimizers.candidates import candidates_kept, recommender_key, recommender_of
 from metricsmith.optimizers.induce import prepare
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.spending import spending, times
@@ -24,7 +27,9 @@ from metricsmith.optimizers.splitting import Division
 from metricsmith.records import Usage
 from metricsmith.report.ablation.document import ABLATION_FILES
 from metricsmith.report.ablation.record import Ablation, GridData
+from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.local import told_once
+from metricsmith.scoring.plan import model_of
 from metricsmith.scoring.progress import progress_bar
 from metricsmith.studies.ablation.cells import run_cell
 from metricsmith.studies.ablation.figures import figures
@@ -84,7 +89,8 @@ def ablate(
     Raises
     ------
     OptionError
-        If the grid or a data set cannot be used, or `folder` holds a finished grid or another one and `force` is False.
+        If the grid or a data set cannot be used; if `folder` holds a finished grid or another one and `force` is False;
+        if it is given and nothing tells whether an own metric is the same one when the grid goes on.
     DataError
         If a data set has too few groups, or ``cells.jsonl`` is damaged.
     ModelFailure
@@ -93,6 +99,8 @@ def ablate(
     options = optimizer or Options()
     plan = plan_grid(tables, grid, options)
     run = _identity(tables, grid, options)
+    if folder is not None:
+        run["metrics"] = _own_metrics(options)
     with TemporaryDirectory() as scratch:
         home = Path(scratch if folder is None else folder)
         own_store = options.store is None and options.model is not None
@@ -140,12 +148,16 @@ def _spent() -> Usage:
 
 
 def _identity(tables: Mapping[str, Table], grid: Grid, options: Options) -> dict[str, Any]:
-    """Everything on which the cells depend: version, grid, data, options, model and first seed.
+    """Everything on which the cells depend, own metrics aside: version, grid, data, options, model and first seed.
 
-    A table made of some rows of another has its source: rows count too.
+    A table made of some rows of another has its source: rows count too. A recommender of the caller's own is known by
+    its type.
     """
     lines = {name: prepare(table, options, Division(grid.test)).signature for name, table in tables.items()}
     first = next(iter(lines.values()))
+    with options.asking():
+        form = form_identity(adapter_in_force()) if options.model is not None else {}
+        ranking = recommender_key(recommender_of(options))
     return {
         "version": __version__,
         "grid": jsonable(asdict(replace(grid, data={}))),
@@ -154,7 +166,40 @@ def _identity(tables: Mapping[str, Table], grid: Grid, options: Options) -> dict
         "options": {name: f"{line.sources}, {line.options}" for name, line in lines.items()},
         "model": first.model,
         "seed": first.seed,
+        "adapter": form,
+        "recommender": ranking,
+        "repetition": options.repetition,
+        "strict": options.strict,
+        "local": {name: str(place) for name, place in (options.local or {}).items()},
     }
+
+
+def _own_metrics(options: Options) -> list[Any]:
+    """The caller's own metrics, each with the model that it asks, as data by which they are the same in every process.
+
+    A function without a version is known by its code; `OptionError` for one that has more to it.
+    """
+    with options.asking():
+        return [[_known(metric), (lm := model_of(metric)) and identity(lm)] for metric in options.own]
+
+
+def _known(metric: Metric) -> str:
+    if not isinstance(metric, CallableMetric) or metric.version is not None:
+        return metric.fingerprint()
+    function = metric.function
+    if not isinstance(function, FunctionType) or function.__closure__:
+        raise OptionError(
+            f"metrics: nothing tells whether {metric.name!r} is the same function when the grid goes on in its folder: "
+            "name its version, CallableMetric(f, version='1'), and change that with the function"
+        )
+    defaults = function.__defaults__, function.__kwdefaults__
+    return content_hash(metric.to_state(), _code(function.__code__), *defaults)
+
+
+def _code(code: CodeType) -> list[Any]:
+    """A function's instructions, names and constants, those of functions inside it included."""
+    constants = [_code(one) if isinstance(one, CodeType) else one for one in code.co_consts]
+    return [code.co_code, code.co_names, constants]
 
 
 def _record(
