@@ -147,3 +147,13 @@ def test_failed_attempts_count_as_spent_when_the_grid_goes_on(tables, tmp_path):
         record = ablate(tables, grid, optimizer(lm=server.lm(temperature=1.0), strict=True), folder=tmp_path)
         assert server.requests == 0
     assert record.usage.requests == failed + asked
+
+
+def test_force_throws_the_cells_of_an_unfinished_grid_away(tables, tmp_path):
+    ablate(tables, GRID, optimizer(), folder=tmp_path)
+    kept = (tmp_path / "cells.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "cells.jsonl").write_bytes(b"".join(kept[:2]))
+    ablate(tables, GRID, optimizer(), folder=tmp_path, force=True)
+    header, *cells = (tmp_path / "cells.jsonl").read_bytes().splitlines(keepends=True)
+    assert (header, len(cells)) == (kept[0], 2)
+    assert cells[0] != kept[1]  # its seconds: it was run again
