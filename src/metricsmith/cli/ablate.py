@@ -58,11 +58,11 @@ def ablate_command(
     seed: Annotated[int, typer.Option(help="The first seed; the others follow it.")] = 0,
     output: OutputOptions = OutputOptions(Path("metricsmith-ablate")),
     force: Annotated[
-        bool, typer.Option("--force", help="Begin anew where DIR holds a finished or another grid.")
+        bool, typer.Option("--force", help="Begin anew, whatever cells DIR holds; judgements stay.")
     ] = False,
 ) -> None:
     """Run a grid of inductions and compare its settings."""
-    from metricsmith.report.ablation.document import AblationDocument, write_ablation
+    from metricsmith.report.ablation.document import ABLATION_FILES, AblationDocument, write_ablation
     from metricsmith.studies.ablation.grid import preset as named_grid
     from metricsmith.studies.ablation.grid import read_grid
     from metricsmith.studies.ablation.journal import JOURNAL
@@ -79,7 +79,7 @@ def ablate_command(
     sources = _named(data)
     lm = model.language_model()
     optimizer = auto_metrics(candidates, table, lm, limits, progress=output.verbose, seed=seed)
-    written = ("ablation.html", "ablation.md", "ablation.json", JOURNAL, *([] if limits.store else [JUDGEMENTS]))
+    written = (*ABLATION_FILES, JOURNAL, *([] if limits.store else [JUDGEMENTS]))
     read = {f"table {name}": source for name, source in sources.items()}
     check_places(output, written, {**read, "grid": path or None, "store": limits.store, **candidates.judge_files()})
     tables = {name: _read(name, source, grid, table) for name, source in sources.items()}

@@ -24,6 +24,11 @@ class LockedFile:
         Takes the content as it was found, and returns how many bytes of it are kept: whole lines, for one that a killed
         run was writing is not. An error of it leaves the file as it is.
 
+    Attributes
+    ----------
+    anew : bool
+        True where nothing was kept.
+
     Raises
     ------
     OptionError
@@ -41,7 +46,8 @@ class LockedFile:
             self._stream.close()
             raise
         self._stream.truncate(size)
-        if not size:
+        self.anew = not size
+        if self.anew:
             self.append(header)
 
     def append(self, line: bytes) -> None:

@@ -132,7 +132,7 @@ def test_fewer_than_eight_rows_and_fewer_than_asked_for_are_too_few(table):
 def test_a_setting_without_its_model_is_not_run(table):
     for setting, measure in ((Setting(bank="full"), "metric"), (Setting(), "candidates")):
         cell = run_cell(table, setting, optimizer(), measure=measure, **rows_of(table))
-        assert cell.status == "not run"
+        assert (cell.status, cell.final) == ("not run", False)
         assert "needs a language model" in cell.why
         assert cell_usage(table, setting, optimizer(), measure=measure, **rows_of(table)) == Usage()
 
@@ -143,7 +143,7 @@ def test_a_cell_that_fails_says_why_and_the_grid_goes_on(table):
     for place in where["learned"]:
         rows[place]["rating"] = ratings[place] = 3.0
     cell = run_cell(replace(table, rows=rows, ratings=ratings), SMALL, optimizer(), **where)
-    assert cell.status == "failed"
+    assert (cell.status, cell.final) == ("failed", True)
     assert "rated training rows with one and the same rating" in cell.why
     assert cell.values == ()
 
@@ -222,7 +222,7 @@ def test_nothing_generated_is_a_failure_with_the_reason(table):
     with serve(lambda prompt: "nonsense") as server:
         asked = optimizer(lm=server.lm(), generators=TWO)
         cell = run_cell(table, Setting(), asked, measure="candidates", **rows_of(table))
-    assert cell.status == "failed"
+    assert (cell.status, cell.final) == ("failed", False)
     assert "no metric was generated: no judge of the families 'criterion', 'rubric'" in cell.why
     assert cell.usage.requests == server.requests > 0
 

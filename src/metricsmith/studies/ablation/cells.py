@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from metricsmith.errors import MetricsmithError, NeedsError, OptionError, StoreError
+from metricsmith.errors import InputError, MetricsmithError, NeedsError, OptionError, StoreError
 from metricsmith.formats import count
 from metricsmith.metric import content_key
 from metricsmith.optimizers.candidates import generate_candidates, retrieve_candidates
@@ -67,7 +67,8 @@ def concluded(cell: GridCell, work: Callable[[CellRun], CellRun]) -> CellRun:
     -------
     CellRun
         ``too few`` with fewer than `FEWEST` learning rows, or fewer than the setting asks for; ``not run`` where a
-        model or something else is not here; ``failed`` for any other error of this cell.
+        model or something else is not here; ``failed`` for any other error of this cell, which is final where its data
+        or options are wrong.
 
     Raises
     ------
@@ -86,8 +87,10 @@ def concluded(cell: GridCell, work: Callable[[CellRun], CellRun]) -> CellRun:
     except MetricsmithError as problem:
         if ends_all(problem) or isinstance(problem, StoreError):
             raise
-        status = "not run" if isinstance(problem, NeedsError) else "failed"
-        ended = replace(begun, status=status, why=str(problem), usage=problem.usage or Usage())
+        lacking = isinstance(problem, NeedsError)
+        final = isinstance(problem, InputError) and not lacking
+        ended = replace(begun, status="not run" if lacking else "failed", why=str(problem), final=final)
+        ended = replace(ended, usage=problem.usage or Usage())
     return replace(ended, usage=replace(ended.usage, seconds=time.perf_counter() - started))
 
 
@@ -183,7 +186,8 @@ def _measured_alone(run: Prepared, cell: CellRun) -> CellRun:
         pool = generate_candidates(splits.train.rows, task, options, ChosenSources(False, True, ()))
         if not pool.made.metrics:
             why = "; ".join(pool.made.notes) or "no metric is asked for"
-            return replace(cell, status="failed", why=f"no metric was generated: {why}", usage=pool.made.usage)
+            why, final = f"no metric was generated: {why}", not pool.made.lacks
+            return replace(cell, status="failed", why=why, usage=pool.made.usage, final=final)
         candidates = retrieve_candidates(pool, task, options)
         scored = score(candidates.metrics, splits.test.rows, **options.scoring)
     kept = scored.select([metric.name for metric in candidates.metrics if metric.name not in scored.dropped])

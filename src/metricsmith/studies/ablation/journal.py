@@ -28,7 +28,7 @@ class Journal(LockedFile, AbstractContextManager["Journal"]):
     """A line for each cell, written as it ends, below one that says which grid they are of.
 
     Predictions and figures come back to the last bit. A line that was being written when a run was killed is dropped;
-    its cell is run again, and so is one that failed. Other processes may not write to the file meanwhile.
+    its cell is run again, and so is one that is not `CellRun.final`. Other processes may not write to it meanwhile.
 
     Parameters
     ----------
@@ -42,7 +42,9 @@ class Journal(LockedFile, AbstractContextManager["Journal"]):
     Attributes
     ----------
     ended : dict of CellKey to CellRun
-        Those found there that did not fail, and those that were added.
+        Those found there that are final, and those that were added.
+    spent : Usage
+        Of all lines: attempts at a cell that was run again count too.
 
     Raises
     ------
@@ -55,7 +57,7 @@ class Journal(LockedFile, AbstractContextManager["Journal"]):
     def __init__(self, path: Path, run: Mapping[str, object], *, force: bool = False) -> None:
         told = jsonable({"format": FORMAT, "schema_version": SCHEMA_VERSION, "run": run})
         header = json.dumps(told).encode() + b"\n"
-        self.ended, self._path = dict[CellKey, CellRun](), path
+        self.ended, self.spent, self._path = dict[CellKey, CellRun](), Usage(), path
 
         def read(content: bytes) -> int:
             whole = content.rfind(b"\n") + 1
@@ -72,8 +74,9 @@ class Journal(LockedFile, AbstractContextManager["Journal"]):
                     f"{path.parent} holds cells of another run, which differs in {enumerated(other)}: name another "
                     "folder with --out, or begin anew there with --force (force=True)"
                 )
-            cells = {cell.key: cell for cell in (_cell(path, *numbered) for numbered in enumerate(lines, 2))}
-            self.ended = {key: cell for key, cell in cells.items() if cell.status != "failed"}
+            cells = [_cell(path, *numbered) for numbered in enumerate(lines, 2)]
+            self.ended = {cell.key: cell for cell in cells if cell.final}
+            self.spent = sum((cell.usage for cell in cells), Usage())
             return whole
 
         super().__init__(path, header, read)
@@ -83,6 +86,7 @@ class Journal(LockedFile, AbstractContextManager["Journal"]):
         cell = jsonable(asdict(run))
         line = json.dumps({"cell": cell, "crc32": _checksum(cell)}).encode() + b"\n"
         self.append(line)
+        self.spent += run.usage
         self.ended[run.key] = _cell(self._path, 0, line)  # as a run that goes on from here will read it
 
 

@@ -9,22 +9,28 @@ from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import CodeType, FunctionType
 from typing import Any
 
 from metricsmith.bank.base import numbers_kept
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
 from metricsmith.formats import count, jsonable
-from metricsmith.metric import content_hash
+from metricsmith.metric import Metric, content_hash
+from metricsmith.model_calls.adapters import adapter_in_force
+from metricsmith.model_calls.models import form_identity, identity
 from metricsmith.model_calls.rate_limiter import spanning
-from metricsmith.optimizers.candidates import candidates_kept
+from metricsmith.optimizers.candidates import candidates_kept, recommender_key, recommender_of
 from metricsmith.optimizers.induce import prepare
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.spending import spending, times
 from metricsmith.optimizers.splitting import Division
 from metricsmith.records import Usage
+from metricsmith.report.ablation.document import ABLATION_FILES
 from metricsmith.report.ablation.record import Ablation, GridData
+from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.local import told_once
+from metricsmith.scoring.plan import model_of
 from metricsmith.scoring.progress import progress_bar
 from metricsmith.studies.ablation.cells import run_cell
 from metricsmith.studies.ablation.figures import figures
@@ -37,11 +43,11 @@ from metricsmith.version import __version__
 
 __all__ = ["JUDGEMENTS", "REPORT", "ablate"]
 
-JUDGEMENTS, REPORT = "judgements.sqlite", "ablation.json"
+JUDGEMENTS, REPORT = "judgements.sqlite", ABLATION_FILES[-1]
 MOST_FALLEN = 8  # lines on what fell away
 NOT_DONE = {
-    "failed": "failed, and run again by the same command",
-    "not run": "without what their setting needs",
+    "failed": "failed; the same command runs those again in which the model did",
+    "not run": "without what their setting needs; the same command looks for it again",
     "too few": "too few learning rows",
 }
 
@@ -72,10 +78,11 @@ def ablate(
     folder : path, optional
         Where every cell is written as it ends (``cells.jsonl``), and judgements are kept (``judgements.sqlite``, unless
         the optimizer has a store). The same call goes on from there: cells that ended are not run again, but for those
-        that failed, and what an interrupted cell has asked is in the store and in DSPy's cache. `write_ablation`
-        writes the report into it.
+        in which the model failed or whose needs were not here, and what an interrupted cell has asked is in the store
+        and in DSPy's cache. `write_ablation` writes the report into it.
     force : bool
-        Begin anew in a folder with a finished grid, or with another one; judgements stay.
+        Begin anew, whatever cells `folder` holds: of a finished grid, of another one, or of this one, unfinished. They
+        are thrown away; judgements stay.
 
     Returns
     -------
@@ -84,7 +91,8 @@ def ablate(
     Raises
     ------
     OptionError
-        If the grid or a data set cannot be used, or `folder` holds a finished grid or another one and `force` is False.
+        If the grid or a data set cannot be used; if `folder` holds a finished grid or another one and `force` is False;
+        if it is given and nothing tells whether an own metric is the same one when the grid goes on.
     DataError
         If a data set has too few groups, or ``cells.jsonl`` is damaged.
     ModelFailure
@@ -93,11 +101,15 @@ def ablate(
     options = optimizer or Options()
     plan = plan_grid(tables, grid, options)
     run = _identity(tables, grid, options)
+    if folder is not None:
+        run["metrics"] = _own_metrics(options)
     with TemporaryDirectory() as scratch:
         home = Path(scratch if folder is None else folder)
         own_store = options.store is None and options.model is not None
         stored = replace(options, store=home / JUDGEMENTS) if own_store else options
         with Journal(home / JOURNAL, run, force=force) as journal:
+            if journal.anew:  # a report that lies here is of another grid
+                (home / REPORT).unlink(missing_ok=True)
             left = [cell for cell in plan.cells if cell.key not in journal.ended]
             if not left and not force and (home / REPORT).exists():
                 raise OptionError(
@@ -106,7 +118,7 @@ def ablate(
                 )
             _run(left, grid, stored, plan, journal)
             runs = [journal.ended[cell.key] for cell in plan.cells]
-    return _record(tables, grid, options, plan, runs, run)
+    return _record(tables, grid, options, plan, runs, run, journal.spent)
 
 
 def _run(cells: Sequence[GridCell], grid: Grid, options: Options, plan: GridPlan, journal: Journal) -> None:
@@ -138,12 +150,16 @@ def _spent() -> Usage:
 
 
 def _identity(tables: Mapping[str, Table], grid: Grid, options: Options) -> dict[str, Any]:
-    """Everything on which the cells depend: version, grid, data, options, model and first seed.
+    """Everything on which the cells depend, own metrics aside: version, grid, data, options, model and first seed.
 
-    A table made of some rows of another has its source: rows count too.
+    A table made of some rows of another has its source: rows count too. A recommender of the caller's own is known by
+    its type.
     """
     lines = {name: prepare(table, options, Division(grid.test)).signature for name, table in tables.items()}
     first = next(iter(lines.values()))
+    with options.asking():
+        form = form_identity(adapter_in_force()) if options.model is not None else {}
+        ranking = recommender_key(recommender_of(options))
     return {
         "version": __version__,
         "grid": jsonable(asdict(replace(grid, data={}))),
@@ -152,7 +168,40 @@ def _identity(tables: Mapping[str, Table], grid: Grid, options: Options) -> dict
         "options": {name: f"{line.sources}, {line.options}" for name, line in lines.items()},
         "model": first.model,
         "seed": first.seed,
+        "adapter": form,
+        "recommender": ranking,
+        "repetition": options.repetition,
+        "strict": options.strict,
+        "local": {name: str(place) for name, place in (options.local or {}).items()},
     }
+
+
+def _own_metrics(options: Options) -> list[Any]:
+    """The caller's own metrics, each with the model that it asks, as data by which they are the same in every process.
+
+    A function without a version is known by its code; `OptionError` for one that has more to it.
+    """
+    with options.asking():
+        return [[_known(metric), (lm := model_of(metric)) and identity(lm)] for metric in options.own]
+
+
+def _known(metric: Metric) -> str:
+    if not isinstance(metric, CallableMetric) or metric.version is not None:
+        return metric.fingerprint()
+    function = metric.function
+    if not isinstance(function, FunctionType) or function.__closure__:
+        raise OptionError(
+            f"metrics: nothing tells whether {metric.name!r} is the same function when the grid goes on in its folder: "
+            "name its version, CallableMetric(f, version='1'), and change that with the function"
+        )
+    defaults = function.__defaults__, function.__kwdefaults__
+    return content_hash(metric.to_state(), _code(function.__code__), *defaults)
+
+
+def _code(code: CodeType) -> list[Any]:
+    """A function's instructions, names and constants, those of functions inside it included."""
+    constants = [_code(one) if isinstance(one, CodeType) else one for one in code.co_consts]
+    return [code.co_code, code.co_names, constants]
 
 
 def _record(
@@ -162,6 +211,7 @@ def _record(
     plan: GridPlan,
     runs: Sequence[CellRun],
     run: Mapping[str, Any],
+    spent: Usage,
 ) -> Ablation:
     retrieval = grid.measure == "retrieval"
     cells, parts = figures(runs, grid, tables)
@@ -185,7 +235,7 @@ def _record(
         seeds=grid.seeds,
         model=str(getattr(options.model, "model", "") or ""),
         signature=" | ".join(signature),
-        usage=sum((one.usage for one in runs), Usage()),
+        usage=spent,
         union=plan.union,
         summed=plan.summed,
         notes=tuple(f"{name}: {note}" for name, table in tables.items() for note in table.notes),

@@ -64,6 +64,8 @@ class CellRun:
         There: each card's worth on the learning rows.
     fallen : tuple of str
         What fell away on the way to a result, such as judges that could not be made.
+    final : bool
+        False where the same cell may come out otherwise tomorrow: the model failed, or something is not here.
     """
 
     setting: str
@@ -83,6 +85,7 @@ class CellRun:
     gains: dict[str, float] = field(default_factory=dict)
     fallen: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    final: bool = True
 
     @property
     def key(self) -> CellKey:
