@@ -28,8 +28,8 @@ from metricsmith.programs.learned import has_learned, learned_from
 from metricsmith.records import Task, Usage
 
 __all__ = [
-    "ENOUGH", "FEWEST_GROUPS", "FEWEST_ROWS", "FRACTION", "SPLITS", "Division", "configure", "fold_count", "named_groups",
-    "set_apart", "split_table",
+    "ENOUGH", "FEWEST_GROUPS", "FEWEST_ROWS", "FRACTION", "SPLITS", "Division", "configure", "fold_count",
+    "named_groups", "set_apart", "split_table",
 ]  # fmt: skip
 
 BoolArray = NDArray[np.bool_]

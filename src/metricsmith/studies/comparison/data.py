@@ -123,8 +123,8 @@ def comparison_data(
 ) -> ComparisonData:  # fmt: skip
     """Split the rated rows of a table; rows that the caller's own metrics have learned from are training rows.
 
-    With `test`, whose rows are the test rows, those of the table that share a group or a text with one are left out, and
-    test rows that the caller's own metrics have learned from.
+    With `test`, whose rows are the test rows, those of the table that share a group or a text with one are left out,
+    and test rows that the caller's own metrics have learned from.
     """
     if isinstance(dimensions, bool) or dimensions < 1:
         raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
@@ -153,7 +153,7 @@ def comparison_data(
 def _apart(table: Table, test: Table) -> tuple[Table, tuple[str, ...]]:
     """The rows of `table` that share no named group and no text with `test`, and a line on the others.
 
-    As in the test file of an induction, groups that nobody named join nothing, nor does an input that is an instruction.
+    As in the test file of an induction, groups that nobody named join nothing, nor do instructions.
     """
     texts = [*table.texts, *test.texts]
     alike = effective_groups([str(place) for place in range(len(texts))], texts).tolist()
