@@ -169,3 +169,14 @@ def test_an_input_of_test_rows_stays_out_and_an_instruction_does_not():
 def test_the_share_to_validate_of_chosen_test_rows_is_the_same_whatever_the_share_to_test():
     rows, test = unnamed(70)[1], unnamed(20, first=100)[1]
     assert {len(chosen(rows, test, fraction=fraction).split.validation) for fraction in (0.1, 0.3, 0.75)} == {20}
+
+
+def test_a_metric_that_learned_from_a_group_of_test_rows_in_the_other_table_is_not_tested_there():
+    table = as_table(planted_rows(sources=30))
+    first, rest = [place for place in range(90) if place % 3 == 0][:12], [place for place in range(90) if place % 3]
+    judge = memory([row for row in planted_rows(sources=30) if row.group == "s0"][1:])
+    data = chosen(table.subset(rest), table.subset(first), judge, words)
+    assert len(data.test) == 11
+    assert "s0" not in data.test.groups
+    assert any("1 test row left out: your metrics have learned from" in line for line in data.warnings)
+    assert len(chosen(table.subset(rest), table.subset(first), words).test) == 12

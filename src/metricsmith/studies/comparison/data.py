@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -19,7 +20,9 @@ from metricsmith.optimizers.fitting import check_learnable
 from metricsmith.optimizers.options import ChosenSources, Options
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.optimizers.splitting import FRACTION, named_groups, set_apart
+from metricsmith.programs.learned import learned_from
 from metricsmith.records import Task
+from metricsmith.saving import row_hash
 from metricsmith.scoring import ScoreTable, score
 from metricsmith.stats.correlation import FloatArray
 
@@ -130,7 +133,9 @@ def comparison_data(
         raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
     if not isinstance(finetuned, FinetunedMetric | None):
         raise OptionError(f"finetuned={finetuned!r:.60} must be a FinetunedMetric, such as FinetunedMetric(task)")
-    table, left_out = (table, ()) if test is None else _apart(table, test)
+    left_out: tuple[str, ...] = ()
+    if test is not None:
+        table, test, left_out = _apart(table, test, options.own)
     rated = RatedRows.of(table.subset(table.rated()).rows, task.target)
     warnings = options.check_columns(rated.rows, task.target)
     parts = ThreeWaySplit(rated, rated, rated)
@@ -150,10 +155,11 @@ def comparison_data(
     return ComparisonData(task, parts, options, guideline, dimensions, finetuned, told)
 
 
-def _apart(table: Table, test: Table) -> tuple[Table, tuple[str, ...]]:
-    """The rows of `table` that share no named group and no text with `test`, and a line on the others.
+def _apart(table: Table, test: Table, own: Sequence[Metric]) -> tuple[Table, Table, tuple[str, ...]]:
+    """The rows of `table` that share no named group and no text with `test`, and lines on the others.
 
-    As in the test file of an induction, groups that nobody named join nothing, nor do instructions.
+    As in the test file of an induction, groups that nobody named join nothing, nor do instructions. Where
+    an own metric has learned from a row that stays out, so do the test rows that it shares something with.
     """
     texts = [*table.texts, *test.texts]
     alike = effective_groups([str(place) for place in range(len(texts))], texts).tolist()
@@ -162,10 +168,14 @@ def _apart(table: Table, test: Table) -> tuple[Table, tuple[str, ...]]:
     named = [*named_groups(table, table.rows), *named_groups(test, test.rows)]
     groups = ([row.get(name) for row in named] for name in ("group", "own_group"))
     joined = connected_parts(alike, inputs, *groups)
-    alone = np.flatnonzero(~np.isin(joined[: len(table)], joined[len(table) :]))
-    shared = len(table) - alone.size
-    line = f"{count(shared, 'row')} to learn from shared a group or a text with a test row and stayed out"
-    return table.subset(alone), (line,) if shared else ()
+    learned, held = joined[: len(table)], joined[len(table) :]
+    shared = np.isin(learned, held)
+    out = f"{count(int(shared.sum()), 'row')} to learn from shared a group or a text with a test row and stayed out"
+    seen = frozenset[str]().union(*(learned_from(metric) for metric in own))
+    known = np.isin(held, [learned[place] for place in np.flatnonzero(shared) if row_hash(table.rows[place]) in seen])
+    lost = f"{count(int(known.sum()), 'test row')} left out: your metrics have learned from rows of their groups"
+    lines = (*([out] if shared.any() else []), *([lost] if known.any() else []))
+    return table.subset(np.flatnonzero(~shared)), test.subset(np.flatnonzero(~known)), lines
 
 
 def three_way_split(

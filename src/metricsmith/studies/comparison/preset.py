@@ -13,7 +13,7 @@ from metricsmith.optimizers.spending import spending
 from metricsmith.report.comparison.record import Comparison
 from metricsmith.report.comparisons.record import Comparisons
 from metricsmith.studies.comparison.methods import ComparisonPlan, plan_comparison
-from metricsmith.studies.comparison.run import compared, plan_text
+from metricsmith.studies.comparison.run import plan_text, run_plan
 
 __all__ = ["compare_sets", "sets_plan"]
 
@@ -49,7 +49,7 @@ def compare_sets(
     made = {}
     with spending(settings.budget, settings.concurrency, **limits):
         for name, (table, test) in sets.items():
-            made[name] = compared(plans[name], table, test)
+            made[name] = run_plan(plans[name], table, test)
             finished(name, made[name])
     return Comparisons.of(made)
 

@@ -45,7 +45,7 @@ from metricsmith.studies.comparison.methods import (
 )
 from metricsmith.version import __version__
 
-__all__ = ["common_rows", "compare", "compare_plan", "compared", "plan_text", "with_agreement", "with_difference"]
+__all__ = ["common_rows", "compare", "compare_plan", "run_plan", "plan_text", "with_agreement", "with_difference"]
 
 MOST_MISSING = 0.5  # share of test rows that a method may lack and still decide on which rows all are compared
 
@@ -116,11 +116,11 @@ def compare(
     plan = plan_comparison(
         table, optimizer, methods, seeds, fraction, validation, guideline, dimensions, finetuned, test
     )
-    return compared(plan, table, test)
+    return run_plan(plan, table, test)
 
 
 @numbers_kept()  # the same rows with every seed
-def compared(plan: ComparisonPlan, table: Table, test: Table | None = None) -> Comparison:
+def run_plan(plan: ComparisonPlan, table: Table, test: Table | None = None) -> Comparison:
     """Run what was planned of a table and its test rows; as `compare`."""
     started, options, estimated = time.perf_counter(), plan.data.options, plan.estimated
     if not plan.available:
