@@ -15,6 +15,7 @@ import pytest
 from loopback import own_axes, serve
 from metricsmith.cli import app
 from planted import planted_rows
+from rated_sets import rows_of, written
 
 SOURCE = Path(app.__file__).parents[2]
 COLUMNS = ("--output", "rewrite", "--input", "notice", "--reference", "gold", "--group", "bundle")
@@ -211,3 +212,22 @@ def test_columns_and_limits_of_the_working_folder_count(run, own, grid, tmp_path
     assert code == 0, err
     assert "note: metricsmith.toml: --target 'rating', --output 'rewrite', --group 'bundle'" in err
     assert "8 cells" in out
+
+
+def test_a_named_data_set_has_its_own_columns_and_a_file_of_that_name_those_of_the_command(
+    run, own, grid, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    published = written("simpeval", tmp_path, rows_of("simpeval", 40)).rename(tmp_path / "theirs.csv")
+    mine = tmp_path / "simpeval.csv"
+    mine.write_bytes(own.read_bytes())
+    for name in ("SimpEval", "simp-eval"):
+        code, out, err = run("ablate", grid(), own, f"{name}={published}", *BASICS, "--dry-run")
+        assert code == 0, err
+        assert "2 data sets" in out
+        assert "note: simpeval: it has target, output, inputs, reference, group of its own" in err
+    code, out, err = run("ablate", grid(), mine, *BASICS, "--dry-run")
+    assert (code, "of its own" in err) == (0, False), err
+    named = f'{SMALL}\n[data.simpeval]\ntarget = "clarity"\n'
+    code, _, err = run("ablate", grid(named), f"simpeval={published}", *BASICS, "--dry-run")
+    assert (code, "SimpEval has no dimension 'clarity'; it has score" in err) == (2, True)

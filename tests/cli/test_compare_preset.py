@@ -133,3 +133,46 @@ def test_the_published_simpeval_without_a_key(run, tmp_path):
     assert re.search(r"Best existing metric +\.328 ± \.000", out)
     assert re.search(r"MetaMetrics \(boosting\) +\.157 ± \.000", out)
     assert re.search(r"Best existing metric +\.240 to \.411", out)
+
+
+def test_columns_for_other_tables_are_not_those_of_a_data_set(comparing, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("metricsmith.toml").write_text('target = "stars"\noutput = "answer"\ngroup = "bundle"\n', "utf-8")
+    code, out, err = comparing(*NO_MODEL, "--scale", "1:5", "--lower-is-better", "--dry-run")
+    assert code == 0, err
+    assert "12 test in" in out
+    for name in ("simpeval", "helpsteer2"):
+        assert f"note: {name}: it has target, output, group, scale, higher_is_better of its own" in err
+    code, _, err = comparing(*NO_MODEL, "--target", "verbosity", "--out", tmp_path / "out", "--quiet")
+    assert code == 0, err
+    tasks = {name: saved(tmp_path, name)["task"]["target"] for name in ("simpeval", "helpsteer2")}
+    assert tasks == {"simpeval": "score", "helpsteer2": "verbosity"}
+
+
+def saved(tmp_path, name):
+    return json.loads((tmp_path / "out" / name / "compare.json").read_text("utf-8"))
+
+
+def test_sizes_that_are_given_go_before_the_papers(comparing, tmp_path):
+    code, _, err = comparing(*NO_MODEL, "--n", 0)
+    assert (code, "n=0 must be at least 1" in err) == (2, True)
+    code, _, err = comparing(*NO_MODEL, "--full", "--k", 10, "--quiet")
+    assert code == 0, err
+    assert "bank auto, k 10" in saved(tmp_path, "simpeval")["signature"]
+    assert "TwoStagePLS" not in saved(tmp_path, "simpeval")["signature"]
+
+
+def test_each_data_set_is_planned_once(comparing, monkeypatch):
+    from metricsmith.studies.comparison import preset, run
+
+    planned = []
+    for module in (preset, run):
+
+        def counted(table, *rest, plan=module.plan_comparison, **options):
+            planned.append(table.source)
+            return plan(table, *rest, **options)
+
+        monkeypatch.setattr(module, "plan_comparison", counted)
+    assert comparing(*NO_MODEL, "--dry-run")[0] == 0
+    assert comparing(*NO_MODEL)[0] == 0
+    assert len(planned) == 4

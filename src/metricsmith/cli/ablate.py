@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,13 +19,13 @@ from metricsmith.cli.options import (
     takes_groups,
 )
 from metricsmith.cli.running import check_places, interruptible, tell, tell_notes, write_into
-from metricsmith.cli.saved_metrics import auto_metrics
+from metricsmith.cli.saved_metrics import auto_metrics, known_columns
 from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError, nearest
 
 if TYPE_CHECKING:
+    from metricsmith.datasets.rated_set import RatedSet
     from metricsmith.datasets.table import Table
-    from metricsmith.studies.ablation.grid import Grid
 
 __all__ = ["ablate_command"]
 
@@ -80,9 +79,9 @@ def ablate_command(
     lm = model.language_model()
     optimizer = auto_metrics(candidates, table, lm, limits, progress=output.verbose, seed=seed)
     written = (*ABLATION_FILES, JOURNAL, *([] if limits.store else [JUDGEMENTS]))
-    read = {f"table {name}": source for name, source in sources.items()}
+    read = {f"table {name}": source for name, (source, _) in sources.items()}
     check_places(output, written, {**read, "grid": path or None, "store": limits.store, **candidates.judge_files()})
-    tables = {name: _read(name, source, grid, table) for name, source in sources.items()}
+    tables = {name: _read(*found, grid.data.get(name, {}), table, output) for name, found in sources.items()}
     for name, one in tables.items():
         tell_notes(one, output, asks=lm is not None, name=name)
     for name in grid.data.keys() - tables.keys() if output.verbose else ():
@@ -97,30 +96,36 @@ def ablate_command(
     tell(AblationDocument(record), output.out, output)
 
 
-def _named(data: list[str]) -> dict[str, str]:
-    """The tables of ``FILE`` and ``NAME=FILE`` by their names; a file without one has that of its file."""
+def _named(data: list[str]) -> dict[str, tuple[str, RatedSet | None]]:
+    """The tables of ``FILE`` and ``NAME=FILE`` by their names; a file without one has that of its file.
+
+    One of the paper's data sets is only known by NAME: a file of that name is a table of one's own.
+    """
+    from metricsmith.datasets.rated_sets import known_set
+
     if not data:
         raise OptionError("there is no table: name one or more, as FILE or NAME=FILE")
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, RatedSet | None]] = {}
     for one in data:
         name, parted, source = one.partition("=")
+        entry = known_set(name)
         if not parted or os.path.lexists(one):
-            name, source = Path(one).name.split(".")[0], one
+            name, source, entry = Path(one).name.split(".")[0], one, None
         if not (name and source):
             raise OptionError(f"{one} must be FILE or NAME=FILE, such as notices=rated.csv")
         if name in found:
-            raise OptionError(f"{found[name]} and {source} are both called {name}: name one of them with NAME=FILE")
-        found[name] = source
+            raise OptionError(f"{found[name][0]} and {source} are both called {name}: name one of them with NAME=FILE")
+        found[name] = source, entry
     return found
 
 
-def _read(name: str, source: str, grid: Grid, table: TableOptions) -> Table:
+def _read(
+    source: str, entry: RatedSet | None, own: Mapping[str, Any], table: TableOptions, output: OutputOptions
+) -> Table:
     """A table, with the columns that the grid names for it before those of the command line."""
-    from metricsmith.datasets.rated_sets import RATED_SETS, read_rated_set
+    from metricsmith.datasets.rated_sets import read_rated_set
     from metricsmith.datasets.table import read_table
 
-    own: dict[str, Any] = dict(grid.data.get(name, {}))
-    known, target = name in RATED_SETS, str(own.get("target", table.target))
-    reading = replace(table, target=target or "-" * known).reading()  # a known data set has a target of its own
-    read: Callable[..., Table] = partial(read_rated_set, name) if known else read_table
-    return read(source, **{**reading, "target": target, **own})
+    if entry is not None:
+        return read_rated_set(entry.name, source, **{**known_columns(entry, table, output), **own})
+    return read_table(source, **{**replace(table, target=str(own.get("target", table.target))).reading(), **own})

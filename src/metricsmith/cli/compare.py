@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +17,7 @@ from metricsmith.cli.options import (
     takes_groups,
 )
 from metricsmith.cli.running import check_places, interruptible, tell, tell_notes, write_into
-from metricsmith.cli.saved_metrics import auto_metrics, finetuned
+from metricsmith.cli.saved_metrics import auto_metrics, finetuned, known_columns
 from metricsmith.cli.settings import text_or_file
 from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError, nearest
@@ -105,7 +105,7 @@ def compare_command(
     written = [str(Path(name, file)) for name in files for file in COMPARISON_FILES]
     read = {**{name or "table": file for name, file in files.items()}, **candidates.judge_files()}
     check_places(output, [*written, *(COMPARISONS_FILES if preset else ())], {**read, "store": limits.store})
-    sets = {name: _read(name, file, table, download) for name, file in files.items()}
+    sets = {name: _read(name, file, table, output, download) for name, file in files.items()}
     for name, (rated, _) in sets.items():
         tell_notes(rated, output, asks=lm is not None, name=name)
     options["finetuned"] = finetuned(finetune, rated.task)
@@ -150,12 +150,13 @@ def _named(data: list[str]) -> dict[str, str | None]:
     return files
 
 
-def _read(name: str, file: str | None, table: ComparedOptions, download: bool) -> tuple[Table, Table | None]:
-    """A table; or a data set of this name and its own test rows, with columns of options before those of its entry."""
-    from metricsmith.datasets.rated_sets import read_rated_split
+def _read(
+    name: str, file: str | None, table: ComparedOptions, output: OutputOptions, download: bool
+) -> tuple[Table, Table | None]:
+    """A table; or a data set of this name and its own test rows, with columns of its own."""
+    from metricsmith.datasets.rated_sets import rated_set, read_rated_split
     from metricsmith.datasets.table import read_table
 
     if not name:
         return read_table(file, **table.reading()), None
-    reading = replace(table, target=table.target or name).reading()
-    return read_rated_split(name, file, download=download, **{**reading, "target": table.target})
+    return read_rated_split(name, file, download=download, **known_columns(rated_set(name), table, output))

@@ -11,12 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metricsmith.cli.options import CandidateOptions, LimitOptions, ModelOptions, TableOptions
+from metricsmith.cli.options import CandidateOptions, LimitOptions, ModelOptions, OutputOptions, TableOptions
 from metricsmith.cli.terminal import note_line, say
 from metricsmith.errors import DataError, InputError, OptionError
 
 if TYPE_CHECKING:
     from metricsmith.bank.models.finetuned import FinetunedMetric
+    from metricsmith.datasets.rated_set import RatedSet
     from metricsmith.datasets.streamed import StreamedTable
     from metricsmith.datasets.table import Table
     from metricsmith.metric import Metric
@@ -28,6 +29,7 @@ __all__ = [
     "auto_metrics",
     "finetuned",
     "judge_counts",
+    "known_columns",
     "model_for",
     "named_metrics",
     "places",
@@ -85,6 +87,24 @@ def named_metrics(text: str, local: Sequence[str] | None = None) -> list[Metric]
     if not found:
         raise OptionError(f"METRIC {text!r} is empty: name a file METRIC.json, or metrics of the bank such as bleu,ter")
     return list(found.values())
+
+
+def known_columns(entry: RatedSet, table: TableOptions, output: OutputOptions) -> dict[str, Any]:
+    """The options of `read_table` for a data set of the paper: what it has of its own goes before those of a command.
+
+    Those may be meant for another table, or stand in ``metricsmith.toml``. A target that is one of its dimensions
+    stays, conditions of ``--where`` hold beside its own, and a note names the options that do not apply.
+    """
+    scaled = ("scale", "levels", "higher_is_better") if any(entry.dimensions.values()) else ()
+    own = {*entry.columns, "task", *scaled} - {"where"}
+    reading = replace(table, target=table.target or "-").reading() | {"target": table.target}
+    if table.target not in entry.dimensions:
+        own.add("target")
+    others = [role for role, value in reading.items() if role in own and value not in ("", (), None)]
+    if others and output.verbose:
+        line = f"it has {', '.join(others)} of its own, and options that name others do not apply to it"
+        say(note_line(f"{entry.name}: {line}"), err=True)
+    return {role: value for role, value in reading.items() if role not in own}
 
 
 def single_metric(metrics: Sequence[Metric], text: object) -> Metric:
@@ -195,7 +215,7 @@ def auto_metrics(
 ) -> AutoMetrics:  # fmt: skip
     """An `AutoMetrics` as the options say, with the metrics of ``--judge`` among its candidates.
 
-    Of `AutoMetrics.paper` are the first retrieval stage and, where the options leave them open, regression and n.
+    An option that has its default leaves it to `AutoMetrics.paper`, if that is asked for.
 
     Raises
     ------
@@ -214,14 +234,13 @@ def auto_metrics(
         if lm is None and "model" in getattr(getattr(metric, "card", None), "needs", ()):
             raise OptionError(f"--judge {path} asks a language model: name one with --lm MODEL or in METRICSMITH_LM")
         _compare_models(metric, lm)
+    sizes = {name: getattr(candidates, name) for name in ("k", "n", "full", "regression")}
     if paper:
-        auto = candidates.regression == "auto"
-        candidates = replace(candidates, n=candidates.n or 5, regression="pls" if auto else candidates.regression)
+        sizes = {name: value for name, value in sizes.items() if value != getattr(CandidateOptions, name)}
     return (AutoMetrics.paper if paper else AutoMetrics)(
-        metrics=own or None, bank_models=models, local=local, lm=lm, bank=candidates.bank, k=candidates.k,
-        generators=judge_counts(candidates.generators), n=candidates.n, full=candidates.full,
-        regression=candidates.regression, panel=candidates.panel, allow_missing=candidates.allow_missing,
-        strict=candidates.strict, allow_columns=tuple(table.allow_column or ()), **limits.scoring(), **options,
+        metrics=own or None, bank_models=models, local=local, lm=lm, bank=candidates.bank,
+        generators=judge_counts(candidates.generators), panel=candidates.panel, allow_missing=candidates.allow_missing,
+        strict=candidates.strict, allow_columns=tuple(table.allow_column or ()), **sizes, **limits.scoring(), **options,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from metricsmith.errors import OptionError, nearest
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["RATED_SETS", "rated_set", "rated_sets", "read_rated_set", "read_rated_split"]
+__all__ = ["RATED_SETS", "known_set", "rated_set", "rated_sets", "read_rated_set", "read_rated_split"]
 
 ENTRIES = (SIMPEVAL, HELPSTEER2, EVALGEN, REALHUMANEVAL, COGYM, SUMMEVAL, PRIMOCK57)
 RATED_SETS: Mapping[str, RatedSet] = {entry.name: entry for entry in ENTRIES}
@@ -34,15 +34,19 @@ def rated_sets() -> tuple[RatedSet, ...]:
     return ENTRIES
 
 
+def known_set(name: str) -> RatedSet | None:
+    """Returns the data set of a name, in any case, with or without hyphens; None where there is none."""
+    return RATED_SETS.get(name.strip().lower().replace("-", ""))
+
+
 def rated_set(name: str) -> RatedSet:
-    """Returns the data set of a name, in any case, with or without hyphens; `OptionError` where there is none."""
-    plain = name.lower().replace("-", "")
-    if plain not in RATED_SETS:
+    """Returns the same; `OptionError` where there is none."""
+    if (entry := known_set(name)) is None:
         raise OptionError(
-            f"no data set {name!r}{nearest(plain, RATED_SETS)}; known are {', '.join(RATED_SETS)}: name one of them, "
-            "or read a table of your own with read_table"
+            f"no data set {name!r}{nearest(name.lower(), RATED_SETS)}; known are {', '.join(RATED_SETS)}: name one of "
+            "them, or read a table of your own with read_table"
         )
-    return RATED_SETS[plain]
+    return entry
 
 
 def read_rated_set(
@@ -142,7 +146,9 @@ def _read(entry: RatedSet, raw: RawTable, dimension: str | None, reading: Mappin
     options = {"task": entry.task, "scale": entry.dimensions[target], **entry.columns, **given, "where": where}
     needed = [column for role in TEXTS for column in as_names(options.get(role))]
     raw.require_all(
-        [target, *needed], f"rows of {entry.title}", "name yours by option (output=..., inputs=..., --output, --input)"
+        [target, *needed],
+        f"rows of {entry.title}",
+        "name yours by option (output=..., inputs=..., in a grid [data.NAME])",
     )
     table = read_table(raw, target=target, **options)
     notes = [entry.verified] if entry.unverified else []

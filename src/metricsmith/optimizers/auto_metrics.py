@@ -120,6 +120,8 @@ class AutoMetrics(Options):
     def paper(cls, task: Task | None = None, *, colbert: str | PathLike[str] | None = None, **options: Any) -> Self:
         """The paper's sizes and regression: k = 30, two-stage PLS to n = 5, negative judges dropped.
 
+        With ``full=True``, which the paper has not, all candidates are kept by PriorRidge.
+
         Pass ``bank_models="all"`` for the metrics of the paper's pool that need weights; those whose weights are not
         on this machine are left out with a note. Retrieval starts with ColBERT where the extra ``colbert`` is installed
         and a checkpoint is here, in the folder `colbert` or in the hub's cache, else with BM25, and a note says so.
@@ -138,7 +140,8 @@ class AutoMetrics(Options):
 
             stage, remark = colbert_here(colbert)
             options |= {"first_stage": stage, "remarks": (*options.get("remarks", ()), *([remark] if remark else []))}
-        return cls(task, **{"k": 30, "n": 5, "regression": "pls", **options})
+        size: dict[str, Any] = {} if options.get("full") else {"n": 5, "regression": "pls"}
+        return cls(task, **{"k": 30, **size, **options})
 
     def compile(
         self,

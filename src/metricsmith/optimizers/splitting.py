@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import dspy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,8 +28,8 @@ from metricsmith.programs.learned import has_learned, learned_from
 from metricsmith.records import Task, Usage
 
 __all__ = [
-    "ENOUGH", "FEWEST_GROUPS", "FEWEST_ROWS", "FRACTION", "SPLITS", "Division", "configure", "fold_count", "set_apart",
-    "split_table",
+    "ENOUGH", "FEWEST_GROUPS", "FEWEST_ROWS", "FRACTION", "SPLITS", "Division", "configure", "fold_count",
+    "named_groups", "set_apart", "split_table",
 ]  # fmt: skip
 
 BoolArray = NDArray[np.bool_]
@@ -138,7 +139,8 @@ def _splits(table: Table, options: Options, task: Task, division: Division) -> S
         order = content_order(test.rows, task.target)
         given["test"] = order[~np.isnan(test.ratings[order])]
         held = RatedRows.of(test.subset(given["test"]).rows, task.target)
-        shared = shared_source(_named_groups(table, rated), _named_groups(test, held))
+        named = (replace(side, rows=named_groups(one, side.rows)) for one, side in ((table, rated), (test, held)))
+        shared = shared_source(*named)
         if shared:
             raise OptionError(
                 f"{shared} of the test file {test.name} stands in the training rows too: what was fitted on cannot "
@@ -159,12 +161,10 @@ def _splits(table: Table, options: Options, task: Task, division: Division) -> S
     return Splits(kind, train, held, table.subset(apart).rows, parts, origin, notes, given, first)
 
 
-def _named_groups(table: Table, rated: RatedRows) -> RatedRows:
-    """The rows without groups that are row numbers or guesses: these mean nothing in another file."""
-    if table.columns.group is not None:
-        return rated
-    names = ("group", "own_group")
-    return replace(rated, rows=[row.without(*(name for name in names if name in row)) for row in rated.rows])
+def named_groups(table: Table, rows: Sequence[dspy.Example]) -> list[dspy.Example]:
+    """Rows of a table without groups that are row numbers or guesses: these mean nothing in another file."""
+    names = ("group", "own_group") if table.columns.group is None else ()
+    return [row.without(*(name for name in names if name in row)) for row in rows]
 
 
 def _settled(

@@ -115,3 +115,68 @@ def test_the_ratings_of_chosen_test_rows_decide_nothing():
         for test in (held, other)
     )
     assert (one.train.rows, one.validation.rows) == (two.train.rows, two.validation.rows)
+
+
+def chosen(rows, test, *own, fraction=0.3):
+    options = AutoMetrics(TASK, metrics=list(own) or None, bank="none")
+    shares = {"fraction": fraction, "validation": 0.2, "guideline": "", "dimensions": 3}
+    return comparison_data(rows, rows.task, options, test=test, **shares)
+
+
+def test_chosen_test_rows_that_an_own_metric_learned_from_are_left_out():
+    new = planted_rows(sources=12, seed=5, first=50)
+    judge = memory([row for row in new if row.group in {"s50", "s51"}])
+    data = chosen(as_table(planted_rows(sources=30)), as_table(new), judge, words)
+    assert (len(data.test), {"s50", "s51"} & set(data.test.groups)) == (30, set())
+    assert "6 test rows are left out: your metrics have learned from their groups" in data.warnings
+    assert [metric.name for metric in data.options.own] == ["memory", "words"]
+    whole = chosen(as_table(planted_rows(sources=30)), as_table(new), memory(new), words)
+    assert (len(whole.test), [metric.name for metric in whole.options.own]) == (36, ["words"])
+
+
+def unnamed(count, first=0, **more):
+    """A table without a group column, whose groups are numbers of rows."""
+    lines = [{"text": f"an answer about ship {first + n}", "rating": n % 5 + 1, **more} for n in range(count)]
+    return lines, read_table(pd.DataFrame(lines), target="rating", output="text", scale="1:5")
+
+
+def test_numbers_of_rows_join_nothing_in_another_table_and_texts_do():
+    (lines, rows), (held, test) = unnamed(60), unnamed(20, first=100)
+    assert set(test.groups) <= set(rows.groups)  # numbers
+    data = chosen(rows, test)
+    assert (len(data.learned), len(data.test), data.warnings) == (60, 20, ())
+    held[3]["text"] = lines[7]["text"] = "Nobody says the same nine words by mere chance."
+    rows, test = (read_table(pd.DataFrame(one), target="rating", output="text", scale="1:5") for one in (lines, held))
+    assert len(chosen(rows, test).learned) == 59
+
+
+def test_an_input_of_test_rows_stays_out_and_an_instruction_does_not():
+    def asked(count, first, question):
+        lines = [
+            {"question": question(n), "text": f"answer {first + n}", "rating": n % 5 + 1, "who": f"w{first + n}"}
+            for n in range(count)
+        ]
+        return read_table(
+            pd.DataFrame(lines), target="rating", output="text", inputs="question", group="who", scale="1:5"
+        )
+
+    rows = asked(30, 0, lambda n: f"Question {n // 2}?")
+    assert len(chosen(rows, asked(10, 100, lambda n: f"Question {n // 2}?")).learned) == 20
+    rows, test = (asked(count, first, lambda n: "Sum it up.") for count, first in ((30, 0), (10, 100)))
+    assert len(chosen(rows, test).learned) == 30
+
+
+def test_the_share_to_validate_of_chosen_test_rows_is_the_same_whatever_the_share_to_test():
+    rows, test = unnamed(70)[1], unnamed(20, first=100)[1]
+    assert {len(chosen(rows, test, fraction=fraction).split.validation) for fraction in (0.1, 0.3, 0.75)} == {20}
+
+
+def test_a_metric_that_learned_from_a_group_of_test_rows_in_the_other_table_is_not_tested_there():
+    table = as_table(planted_rows(sources=30))
+    first, rest = [place for place in range(90) if place % 3 == 0][:12], [place for place in range(90) if place % 3]
+    judge = memory([row for row in planted_rows(sources=30) if row.group == "s0"][1:])
+    data = chosen(table.subset(rest), table.subset(first), judge, words)
+    assert len(data.test) == 11
+    assert "s0" not in data.test.groups
+    assert any("1 test row left out: your metrics have learned from" in line for line in data.warnings)
+    assert len(chosen(table.subset(rest), table.subset(first), words).test) == 12

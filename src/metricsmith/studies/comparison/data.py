@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.bank.models.finetuned import FinetunedMetric
-from metricsmith.datasets.splits import content_order, effective_groups, holdout
+from metricsmith.datasets.splits import connected_parts, content_order, effective_groups, holdout, instructions
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError
 from metricsmith.formats import count
@@ -18,8 +19,10 @@ from metricsmith.optimizers.candidates import generate_candidates, retrieve_cand
 from metricsmith.optimizers.fitting import check_learnable
 from metricsmith.optimizers.options import ChosenSources, Options
 from metricsmith.optimizers.splits import RatedRows, Splits
-from metricsmith.optimizers.splitting import set_apart
+from metricsmith.optimizers.splitting import FRACTION, named_groups, set_apart
+from metricsmith.programs.learned import learned_from
 from metricsmith.records import Task
+from metricsmith.saving import row_hash
 from metricsmith.scoring import ScoreTable, score
 from metricsmith.stats.correlation import FloatArray
 
@@ -123,13 +126,16 @@ def comparison_data(
 ) -> ComparisonData:  # fmt: skip
     """Split the rated rows of a table; rows that the caller's own metrics have learned from are training rows.
 
-    With `test`, whose rows are the test rows, those of the table that share a group or a text with one are left out.
+    With `test`, whose rows are the test rows, those of the table that share a group or a text with one are left out,
+    and test rows that the caller's own metrics have learned from.
     """
     if isinstance(dimensions, bool) or dimensions < 1:
         raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
     if not isinstance(finetuned, FinetunedMetric | None):
         raise OptionError(f"finetuned={finetuned!r:.60} must be a FinetunedMetric, such as FinetunedMetric(task)")
-    table, left_out = (table, ()) if test is None else _apart(table, test)
+    left_out: tuple[str, ...] = ()
+    if test is not None:
+        table, test, left_out = _apart(table, test, options.own)
     rated = RatedRows.of(table.subset(table.rated()).rows, task.target)
     warnings = options.check_columns(rated.rows, task.target)
     parts = ThreeWaySplit(rated, rated, rated)
@@ -140,22 +146,36 @@ def comparison_data(
         rest = table.subset(table.rated()[~learned])
         parts = three_way_split(rest, task, fraction=fraction, validation=validation, seed=options.seed, test=test)
         parts = replace(parts, train=parts.train + rated.take(np.flatnonzero(learned)))
-        return Splits("holdout", parts.train + parts.validation, parts.test)
+        return Splits("holdout" if test is None else "file", parts.train + parts.validation, parts.test)
 
     sides, own = set_apart(options.own, rated, split)
-    options = options.with_own(own)
+    parts, options = replace(parts, test=sides.test), options.with_own(own)
     check_learnable(parts.train.ratings)
     told = (*warnings, *left_out, *sides.warnings, *sides.notes)
     return ComparisonData(task, parts, options, guideline, dimensions, finetuned, told)
 
 
-def _apart(table: Table, test: Table) -> tuple[Table, tuple[str, ...]]:
-    """The rows of `table` that share no group and no text with `test`, and a line on the others."""
-    joined = effective_groups([*table.groups, *test.groups], [*table.texts, *test.texts])
-    alone = np.flatnonzero(~np.isin(joined[: len(table)], joined[len(table) :]))
-    shared = len(table) - alone.size
-    line = f"{count(shared, 'row')} to learn from shared a group or a text with a test row and stayed out"
-    return table.subset(alone), (line,) if shared else ()
+def _apart(table: Table, test: Table, own: Sequence[Metric]) -> tuple[Table, Table, tuple[str, ...]]:
+    """The rows of `table` that share no named group and no text with `test`, and lines on the others.
+
+    As in the test file of an induction, groups that nobody named join nothing, nor do instructions. Where
+    an own metric has learned from a row that stays out, so do the test rows that it shares something with.
+    """
+    texts = [*table.texts, *test.texts]
+    alike = effective_groups([str(place) for place in range(len(texts))], texts).tolist()
+    told = instructions([text for text, _ in table.texts], range(len(table)))
+    inputs = [None if text in told else text or None for text, _ in texts]
+    named = [*named_groups(table, table.rows), *named_groups(test, test.rows)]
+    groups = ([row.get(name) for row in named] for name in ("group", "own_group"))
+    joined = connected_parts(alike, inputs, *groups)
+    learned, held = joined[: len(table)], joined[len(table) :]
+    shared = np.isin(learned, held)
+    out = f"{count(int(shared.sum()), 'row')} to learn from shared a group or a text with a test row and stayed out"
+    seen = frozenset[str]().union(*(learned_from(metric) for metric in own))
+    known = np.isin(held, [learned[place] for place in np.flatnonzero(shared) if row_hash(table.rows[place]) in seen])
+    lost = f"{count(int(known.sum()), 'test row')} left out: your metrics have learned from rows of their groups"
+    lines = (*([out] if shared.any() else []), *([lost] if known.any() else []))
+    return table.subset(np.flatnonzero(~shared)), test.subset(np.flatnonzero(~known)), lines
 
 
 def three_way_split(
@@ -172,7 +192,8 @@ def three_way_split(
         Shares of all rated rows for test and validation, above 0, together below 1. The paper: .3 and .2.
     seed : int
     test : Table, optional
-        The test rows, where they are chosen; the table's are then divided into the other two, in the same proportion.
+        The test rows, where they are chosen; the table's are then divided into the other two as if .3 had been tested
+        on (a `validation` of .2 is 2/7 of them), whatever `fraction` is.
 
     Raises
     ------
@@ -181,6 +202,7 @@ def three_way_split(
     DataError
         If there are fewer than three groups.
     """
+    fraction = fraction if test is None else FRACTION
     if not (fraction > 0 and validation > 0 and fraction + validation < 1):
         raise OptionError(
             f"a share of {fraction:g} to test and of {validation:g} to validate is not possible: both must be above 0, "

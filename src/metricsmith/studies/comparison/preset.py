@@ -13,7 +13,7 @@ from metricsmith.optimizers.spending import spending
 from metricsmith.report.comparison.record import Comparison
 from metricsmith.report.comparisons.record import Comparisons
 from metricsmith.studies.comparison.methods import ComparisonPlan, plan_comparison
-from metricsmith.studies.comparison.run import compare, compare_plan
+from metricsmith.studies.comparison.run import plan_text, run_plan
 
 __all__ = ["compare_sets", "sets_plan"]
 
@@ -49,15 +49,16 @@ def compare_sets(
     made = {}
     with spending(settings.budget, settings.concurrency, **limits):
         for name, (table, test) in sets.items():
-            made[name] = compare(table, optimizer, test=test, **options)
+            made[name] = run_plan(plans[name], table, test)
             finished(name, made[name])
     return Comparisons.of(made)
 
 
 def sets_plan(sets: Sets, optimizer: AutoMetrics, **options: Any) -> str:
     """Say what `compare_sets` would do on each data set and the most that all would ask; asks nothing."""
-    total = total_usage(plan.estimated for plan in _plans(sets, optimizer, options).values())
-    each = [f"{name}\n{compare_plan(table, optimizer, test=test, **options)}" for name, (table, test) in sets.items()]
+    plans = _plans(sets, optimizer, options)
+    total = total_usage(plan.estimated for plan in plans.values())
+    each = [f"{name}\n{plan_text(plan, sets[name][0])}" for name, plan in plans.items()]
     cost = cost_stated(total.cost)
     return "\n\n".join(
         [*each, f"all {count(len(sets), 'data set')}: at most {count(total.requests, 'request')}, {cost}"]

@@ -45,12 +45,11 @@ from metricsmith.studies.comparison.methods import (
 )
 from metricsmith.version import __version__
 
-__all__ = ["common_rows", "compare", "compare_plan", "with_agreement", "with_difference"]
+__all__ = ["common_rows", "compare", "compare_plan", "run_plan", "plan_text", "with_agreement", "with_difference"]
 
 MOST_MISSING = 0.5  # share of test rows that a method may lack and still decide on which rows all are compared
 
 
-@numbers_kept()  # the same rows with every seed
 def compare(
     data: Any,
     optimizer: AutoMetrics | None = None,
@@ -86,7 +85,8 @@ def compare(
     guideline : str
         The guideline of the raters, word for word; without it the task's description stands in.
     fraction, validation : float
-        Shares of the rated rows to test and to validate on, by group.
+        Shares of the rated rows to test and to validate on, by group. With `test` the first is not used, and the second
+        is divided by .7: of the paper's .2 the learning rows get their 2/7.
     dimensions : int
         Number of dimensions that DnA-Eval judges by.
     finetuned : FinetunedMetric, optional
@@ -112,11 +112,17 @@ def compare(
     ModelFailure
         If the model fails more often than allowed, or the budget runs out; with a store, no judgement is lost.
     """
-    started, table = time.perf_counter(), as_table(data, reading, compare)
+    table = as_table(data, reading, compare)
     plan = plan_comparison(
         table, optimizer, methods, seeds, fraction, validation, guideline, dimensions, finetuned, test
     )
-    options, estimated = plan.data.options, plan.estimated
+    return run_plan(plan, table, test)
+
+
+@numbers_kept()  # the same rows with every seed
+def run_plan(plan: ComparisonPlan, table: Table, test: Table | None = None) -> Comparison:
+    """Run what was planned of a table and its test rows; as `compare`."""
+    started, options, estimated = time.perf_counter(), plan.data.options, plan.estimated
     if not plan.available:
         raise NeedsError("no method can be run: " + "; ".join(f"{key} {plan.lacking[key]}" for key in plan.methods))
     if options.store is not None and not isinstance(options.store, Store):
@@ -129,7 +135,7 @@ def compare(
         task=plan.data.task,
         methods=results,
         reference=REFERENCE if REFERENCE in predicted else "",
-        seeds=seeds,
+        seeds=plan.seeds,
         rows=_counts(plan, table),
         model=plan.model,
         signature=_signature(plan, table, test),
@@ -158,10 +164,15 @@ def compare_plan(
     plan = plan_comparison(
         table, optimizer, methods, seeds, fraction, validation, guideline, dimensions, finetuned, test
     )
+    return plan_text(plan, table)
+
+
+def plan_text(plan: ComparisonPlan, table: Table) -> str:
+    """The text of a plan that is made already."""
     counts = _counts(plan, table)
     lines = [
         f"rows: {counts['train']} train, {counts['validation']} validation, {counts['test']} test in "
-        f"{counts['test_groups']} groups; {seeds} seeds"
+        f"{counts['test_groups']} groups; {plan.seeds} seeds"
     ]
     for key, method in plan.methods.items():
         lacking, bound = plan.lacking[key], plan.bounds.get(key, Usage())
