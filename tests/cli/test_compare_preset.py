@@ -149,6 +149,18 @@ def test_columns_for_other_tables_are_not_those_of_a_data_set(comparing, tmp_pat
     assert tasks == {"simpeval": "score", "helpsteer2": "verbosity"}
 
 
+def test_columns_of_a_format_that_is_not_verified_are_taken_by_option(run, tmp_path):
+    rows = [
+        {("Text" if name == "Response" else name): cell for name, cell in row.items()} for row in rows_of("evalgen", 40)
+    ]
+    words = ("compare", "--preset", "table2", f"evalgen={written('evalgen', tmp_path, rows)}", *NO_MODEL, "--dry-run")
+    code, _, err = run(*words)
+    assert (code, "no column 'Response'" in err, "--output" in err) == (2, True, True)
+    code, _, err = run(*words, "--output", "Text")
+    assert code == 0, err
+    assert "format not verified" in err
+
+
 def saved(tmp_path, name):
     return json.loads((tmp_path / "out" / name / "compare.json").read_text("utf-8"))
 

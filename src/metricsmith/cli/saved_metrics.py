@@ -93,10 +93,11 @@ def known_columns(entry: RatedSet, table: TableOptions, output: OutputOptions) -
     """The options of `read_table` for a data set of the paper: what it has of its own goes before those of a command.
 
     Those may be meant for another table, or stand in ``metricsmith.toml``. A target that is one of its dimensions
-    stays, conditions of ``--where`` hold beside its own, and a note names the options that do not apply.
+    stays, conditions of ``--where`` hold beside its own, and a note names the options that do not apply. Where the
+    format of a data set is not verified, options go first.
     """
     scaled = ("scale", "levels", "higher_is_better") if any(entry.dimensions.values()) else ()
-    own = {*entry.columns, "task", *scaled} - {"where"}
+    own = set() if entry.unverified else {*entry.columns, "task", *scaled} - {"where"}
     reading = replace(table, target=table.target or "-").reading() | {"target": table.target}
     if table.target not in entry.dimensions:
         own.add("target")

@@ -148,7 +148,7 @@ def _read(entry: RatedSet, raw: RawTable, dimension: str | None, reading: Mappin
     raw.require_all(
         [target, *needed],
         f"rows of {entry.title}",
-        "name yours by option (output=..., inputs=..., in a grid [data.NAME])",
+        "name yours by option (output=..., inputs=..., --output, --input, in a grid [data.NAME])",
     )
     table = read_table(raw, target=target, **options)
     notes = [entry.verified] if entry.unverified else []

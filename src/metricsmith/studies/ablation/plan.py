@@ -94,7 +94,7 @@ def plan_grid(tables: Mapping[str, Table], grid: Grid, options: Options, *, reas
 
 
 def _planned_ranking(cell: GridCell, options: Options) -> CellRun:
-    """As `planned_cell`, for a ranking of cards."""
+    """The same for a ranking of cards."""
 
     def work(begun: CellRun) -> CellRun:
         settled(cell.setting, options, cell.seed)  # says what it lacks
