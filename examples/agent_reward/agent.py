@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from typing import Any
 
 import dspy
 
@@ -16,6 +17,18 @@ START = (
 
 
 STEPS = 30  # calls of tools and turns of speech together, after which the conversation ends
+
+
+class _ReAct(dspy.ReAct):
+    """`dspy.ReAct` that does not parse the names of a trajectory's fields as Python source at each step.
+
+    In CPython 3.11 that fails now and then while other threads parse too (``SystemError: AST constructor recursion
+    depth mismatch``), and it costs more than the rest of a step.
+    """
+
+    def _format_trajectory(self, trajectory: dict[str, Any]) -> Any:
+        fields = dspy.Signature({name: (str, dspy.InputField()) for name in trajectory}, "A trajectory.")
+        return (dspy.settings.adapter or dspy.ChatAdapter()).format_user_message_content(fields, trajectory)
 
 
 class ServiceAgent(dspy.Module):
@@ -42,7 +55,7 @@ class ServiceAgent(dspy.Module):
         self._start, self._on_failure = lambda task, seed: environment.start(task, seed), on_failure
         session = environment.start(environment.tasks["train"][0])
         signature = dspy.Signature("opening -> outcome", f"{START}\n\n{told}".strip())
-        self.react = dspy.ReAct(signature, [*session.tools.values(), session.say], max_iters=STEPS)
+        self.react = _ReAct(signature, [*session.tools.values(), session.say], max_iters=STEPS)
         session.close()
         self.react.tools = {"finish": self.react.tools["finish"]}  # the others belong to a session
         self.react.extract = lambda **_: {}  # the conversation is the result: nothing is asked about it afterwards

@@ -76,6 +76,17 @@ def test_with_the_whole_policy_every_test_task_is_served_in_threads_as_one_by_on
         assert session.close() == episode
 
 
+@pytest.mark.parametrize("adapter", [None, dspy.JSONAdapter(), dspy.XMLAdapter()])
+def test_a_trajectory_is_written_as_dspy_writes_it_without_parsing_source(adapter, monkeypatch):
+    react = ServiceAgent(ServiceWorld()).react
+    trajectory = {"thought_0": "First.\nThen.", "tool_name_0": "say", "tool_args_0": {"text": "x"}, "observation_0": 1}
+    with dspy.context(adapter=adapter):
+        expected = dspy.ReAct._format_trajectory(react, trajectory)
+        monkeypatch.setattr("ast.parse", None)
+        assert react._format_trajectory(trajectory) == expected
+        assert "tool_args_0" in str(expected)
+
+
 def test_the_trace_shows_one_predictor_which_the_program_owns(lm):
     agent = ServiceAgent(WORLD)
     assert [name for name, _ in agent.named_predictors()] == ["react.react"]
