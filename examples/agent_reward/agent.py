@@ -48,7 +48,7 @@ class ServiceAgent(dspy.Module):
     """
 
     def __init__(
-        self, environment: Environment, *, told: str = "", on_failure: Callable[[Exception], object] = bool
+        self, environment: Environment, *, told: str = "", on_failure: Callable[[BaseException], object] = bool
     ) -> None:
         super().__init__()
         # A function, because optimisers copy programs and the world is to stay one.
@@ -72,14 +72,15 @@ class ServiceAgent(dspy.Module):
         react = copy.copy(self.react)  # shares the predictor, so that its turns stand in the program's trace
         react.tools = {**session.tools, "say": dspy.Tool(session.say), **self.react.tools}
         try:
-            with dspy.context(lm=dspy.settings.lm.copy(rollout_id=seed)):
-                react(opening=session.opening)
+            with session.failing():
+                with dspy.context(lm=dspy.settings.lm.copy(rollout_id=seed)):
+                    react(opening=session.opening)
+                if session.failure:  # of a tool, which ReAct has shown to the agent
+                    raise session.failure
+                episode = session.close()
+        finally:
             if session.failure:
-                raise session.failure
-            episode = session.close()
-        except Exception as problem:
-            self._on_failure(problem)
-            raise
+                self._on_failure(session.failure)
         return dspy.Prediction(episode=episode, transcript=list(episode.messages))
 
 

@@ -1,8 +1,9 @@
-"""What an agent is run against, and what a run leaves: the same for our own world and for tau-bench."""
+"""Conversations of an agent, while they run and as they ended: the same for our own world and for tau-bench."""
 
 from __future__ import annotations
 
 import json
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any, Protocol
 import dspy
 
 CALL = "Action:\n"
-"""How a turn of the agent begins that calls a tool, as in the recorded runs of tau-bench."""
+"""The beginning of a turn of the agent that calls a tool, as in the recorded runs of tau-bench."""
 
 Messages = Sequence[Mapping[str, Any]]
 
@@ -74,12 +75,12 @@ class Session(ABC):
     tools : dict of str to ServiceTool
     over : bool
         Whether the customer has gone.
-    failure : Exception, optional
+    failure : BaseException, optional
         What broke the conversation off, such as a customer's model that did not answer: nothing there is to be judged.
     """
 
     opening: str
-    failure: Exception | None
+    failure: BaseException | None
 
     def __init__(self, tools: Iterable[ServiceTool]) -> None:
         self.over, self.failure = False, None
@@ -98,11 +99,13 @@ class Session(ABC):
     @contextmanager
     def failing(self) -> Iterator[None]:
         """Let an error within end the conversation, and keep it: `dspy.ReAct` shows errors of tools to the agent."""
+        whole = False
         try:
             yield
-        except Exception as problem:
-            self.over, self.failure = True, problem
-            raise
+            whole = True
+        finally:
+            if not whole:
+                self.over, self.failure = True, sys.exception()
 
     @abstractmethod
     def answer(self, tool: str, arguments: Mapping[str, Any]) -> str:

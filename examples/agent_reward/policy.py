@@ -22,7 +22,7 @@ RULES: Mapping[str, str] = {
     "customer choose something else.",
     "number": "After each new booking tell the customer its number.",
 }
-"""What an agent has to obey: a sentence for each rule, by its id."""
+"""The rules that an agent has to obey: a sentence for each, by its id."""
 
 POLICY = "\n".join(
     (

@@ -119,7 +119,7 @@ def run_study(
         reward = metric.as_reward(output="transcript", lm=lm)
         arms = {VERIFIED: (environment, verified), INDUCED: (environment, reward), **(controls or {})}
         for name, (world, arm) in arms.items():
-            failed: list[Exception] = []
+            failed: list[BaseException] = []
             used = len(rated) if name == INDUCED else 0
             program = ServiceAgent(world, told=told, on_failure=failed.append)
             tuned = optimised(program, arm, world, lm=lm, budget=budget - used, seed=seed)

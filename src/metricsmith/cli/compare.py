@@ -84,8 +84,8 @@ def compare_command(
     """Compare AutoMetrics with the baselines of its paper."""
     from metricsmith.report.comparison.document import COMPARISON_FILES, ComparisonDocument, write_comparison
     from metricsmith.report.comparisons.document import COMPARISONS_FILES, ComparisonsDocument, write_comparisons
-    from metricsmith.studies.comparison.preset import compare_sets, sets_plan
     from metricsmith.studies.comparison.run import compare_plan
+    from metricsmith.studies.comparison.sets import compare_sets, sets_plan
 
     if finetune is not None and "finetuned" not in methods:
         raise OptionError(
