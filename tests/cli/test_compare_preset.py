@@ -175,10 +175,10 @@ def test_sizes_that_are_given_go_before_the_papers(comparing, tmp_path):
 
 
 def test_each_data_set_is_planned_once(comparing, monkeypatch):
-    from metricsmith.studies.comparison import preset, run
+    from metricsmith.studies.comparison import run, sets
 
     planned = []
-    for module in (preset, run):
+    for module in (sets, run):
 
         def counted(table, *rest, plan=module.plan_comparison, **options):
             planned.append(table.source)
